@@ -134,10 +134,10 @@ function(kindex_prepare_apt folder)
     "Acquire::PDiffs \"false\";\n")
 endfunction()
 
-# Downloads packages (name/suite) and unpacks them into <folder>/root.
-function(kindex_unpack_packages folder)
+# Downloads packages (name/suite) and unpacks them into <root>.
+function(kindex_unpack_packages folder root)
   file(REMOVE_RECURSE "${folder}/debs")
-  file(MAKE_DIRECTORY "${folder}/debs" "${folder}/root")
+  file(MAKE_DIRECTORY "${folder}/debs" "${root}")
   list(JOIN ARGN " " names)
   kindex_apt("${folder}" "download ${names}" 300 apt-get download ${ARGN})
   file(GLOB debs "${folder}/debs/*.deb")
@@ -145,7 +145,7 @@ function(kindex_unpack_packages folder)
     get_filename_component(name "${deb}" NAME)
     string(REPLACE "%3a" ":" name "${name}")
     message(STATUS "Kindex:   ${name}")
-    execute_process(COMMAND dpkg-deb --extract "${deb}" "${folder}/root"
+    execute_process(COMMAND dpkg-deb --extract "${deb}" "${root}"
                     RESULT_VARIABLE status)
     if(NOT status STREQUAL "0")
       message(FATAL_ERROR "Kindex: could not unpack ${deb} (${status})")
@@ -194,12 +194,11 @@ ${Kindex_KOKKOS_DEBIAN_MIRROR} (about half a minute)")
     message(FATAL_ERROR "Kindex: libkokkos-dev in ${suite} names no run-time \
 package:\n${kindex_apt_output}")
   endif()
-  kindex_unpack_packages("${folder}" libkokkos-dev/${suite}
+  kindex_unpack_packages("${folder}" "${folder}/root" libkokkos-dev/${suite}
                          ${CMAKE_MATCH_1}/${suite} kokkos/${suite})
 
   file(GLOB core "${prefix}/lib/*/libkokkoscore.so")
   get_filename_component(libdir "${core}" DIRECTORY)
-  set(loader)
   kindex_missing_symbols(missing ldd "${core}")
   foreach(suite IN LISTS Kindex_DEBIAN_RUNTIME_SUITES)
     if(missing)
@@ -208,11 +207,15 @@ package:\n${kindex_apt_output}")
 because here ${first}")
       list(TRANSFORM Kindex_DEBIAN_RUNTIME_PACKAGES APPEND "/${suite}"
            OUTPUT_VARIABLE packages)
-      kindex_unpack_packages("${folder}" ${packages})
-      file(GLOB loader "${libdir}/ld-linux*.so.*" "${libdir}/ld64.so.*")
+      # Not beside Kokkos, whose folder CMake itself searches when it links.
+      file(REMOVE_RECURSE "${prefix}/runtime")
+      kindex_unpack_packages("${folder}" "${prefix}/runtime" ${packages})
+      file(GLOB loader "${prefix}/runtime/usr/lib/*/ld-linux*.so.*"
+           "${prefix}/runtime/usr/lib/*/ld64.so.*")
       list(GET loader 0 loader)
-      kindex_missing_symbols(missing "${loader}" --library-path "${libdir}" --list
-                             "${core}")
+      get_filename_component(runtime "${loader}" DIRECTORY)
+      kindex_missing_symbols(missing "${loader}" --library-path
+                             "${runtime}:${libdir}" --list "${core}")
     endif()
   endforeach()
   if(missing)
@@ -236,25 +239,39 @@ because here ${first}")
     endforeach()
   endforeach()
 
-  # RPATH, not RUNPATH: libraries find their own needs through it too.
-  set(runtime
-      "\n# Added by Kindex: programs find this unpacked package when they run.\n"
-      "get_filename_component(_kindex_libdir \"\${CMAKE_CURRENT_LIST_DIR}\" PATH)\n"
-      "get_filename_component(_kindex_libdir \"\${_kindex_libdir}\" PATH)\n"
-      "set(_kindex_program \"$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>\")\n"
-      "set_property(\n"
-      "  TARGET Kokkos::kokkoscore APPEND\n"
-      "  PROPERTY INTERFACE_LINK_OPTIONS LINKER:--disable-new-dtags\n"
-      "  \"$<\${_kindex_program}:LINKER:-rpath,\${_kindex_libdir}>\"")
+  # Programs find the package, and all that its libraries need in turn, through
+  # their RPATH: not RUNPATH, which ends at a program's own needs.
+  set(text
+      "
+# Added by Kindex: what a program needs to start, from where this package lies.
+get_filename_component(_kindex_libdir \"\${CMAKE_CURRENT_LIST_DIR}/../..\" ABSOLUTE)
+set(_kindex_program \"$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>\")
+set_property(
+  TARGET Kokkos::kokkoscore APPEND
+  PROPERTY INTERFACE_LINK_OPTIONS LINKER:--disable-new-dtags
+           \"$<\${_kindex_program}:LINKER:-rpath,\${_kindex_libdir}>\")
+")
   if(loader)
+    # The linker sees the system's older C and C++ library; what Kokkos needs of
+    # the newer ones it must take on trust.
+    file(RELATIVE_PATH to_runtime "${libdir}" "${runtime}")
     get_filename_component(name "${loader}" NAME)
-    list(
-      APPEND runtime
-      "\n  \"$<\${_kindex_program}:LINKER:--dynamic-linker=\${_kindex_libdir}/${name}>\""
-    )
+    string(
+      APPEND
+      text
+      "get_filename_component(_kindex_runtime \"\${_kindex_libdir}/${to_runtime}\" ABSOLUTE)
+set_property(
+  TARGET Kokkos::kokkoscore APPEND
+  PROPERTY
+    INTERFACE_LINK_OPTIONS
+    \"$<\${_kindex_program}:LINKER:--allow-shlib-undefined>\"
+    \"$<\${_kindex_program}:LINKER:-rpath,\${_kindex_runtime}>\"
+    \"$<\${_kindex_program}:LINKER:--dynamic-linker=\${_kindex_runtime}/${name}>\")
+unset(_kindex_runtime)
+")
   endif()
-  list(APPEND runtime ")\nunset(_kindex_libdir)\nunset(_kindex_program)\n")
-  file(APPEND "${config}/KokkosConfig.cmake" ${runtime})
+  string(APPEND text "unset(_kindex_libdir)\nunset(_kindex_program)\n")
+  file(APPEND "${config}/KokkosConfig.cmake" "${text}")
 
   file(REMOVE_RECURSE "${folder}/apt")
   file(WRITE "${folder}/done" "")
