@@ -14,8 +14,8 @@
 /// Incremented when a release only repairs.
 #define KINDEX_VERSION_PATCH 0
 /// One number that orders releases: `major * 10000 + minor * 100 + patch`.
-#define KINDEX_VERSION                                           \
-  (KINDEX_VERSION_MAJOR * 10000 + KINDEX_VERSION_MINOR * 100 +   \
+#define KINDEX_VERSION                                         \
+  (KINDEX_VERSION_MAJOR * 10000 + KINDEX_VERSION_MINOR * 100 + \
    KINDEX_VERSION_PATCH)
 
 namespace kindex {
