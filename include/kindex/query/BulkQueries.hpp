@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef KINDEX_QUERY_BULKQUERIES_HPP
+#define KINDEX_QUERY_BULKQUERIES_HPP
+
+/// \file
+/// The verbs of a batch of queries, written once for all indexes.
+
+#include <kindex/query/Engine.hpp>
+#include <kindex/query/Ranges.hpp>
+#include <kindex/query/Verbs.hpp>
+
+namespace kindex::query {
+
+/// The bulk verbs that every index inherits.
+///
+/// Common to all of them:
+/// - `space` is an execution space instance; all work is ordered on it and is
+///   asynchronous unless a verb says otherwise: one kernel, no fence, no
+///   allocation. The Views must stay alive until that work is done.
+/// - Queries and results are rank-1 Views of any layout in memory that the
+///   instance's execution space can access; results have one element per
+///   query. An empty batch does nothing.
+/// - Queries may have another type than the keys (see is_comparable_v): they
+///   are compared exactly. A NaN query is a miss, and its rank is size().
+/// - A failed precondition throws Error before anything is written.
+///
+/// Cost of a batch of m point queries on an index of n keys: m searches; the
+/// memory traffic of one is the index's business and stands there.
+///
+/// \tparam Index the index (curiously recurring): `ref()`, `size()` and
+///   `static constexpr const char* name()`.
+/// \tparam Key, Value, MemorySpace its template parameters.
+template <class Index, class Key, class Value, class MemorySpace>
+class BulkQueries {
+ public:
+  using key_type = Key;              ///< type of the keys
+  using value_type = Value;          ///< type of the values
+  using memory_space = MemorySpace;  ///< where the index lives
+
+  /// Writes to `out(i)` the value of the first entry, in the order of the
+  /// input, whose key equals `queries(i)`, or `missing`.
+  ///
+  /// \throws Error if `out` has not one element per query.
+  template <class Exec, class Queries, class Out>
+  void find(const Exec& space, const Queries& queries, const Out& out,
+            Value missing, const LookupPolicy& policy = {}) const {
+    static_assert(
+        std::is_assignable_v<typename Out::reference_type, const Value&>,
+        "kindex: out cannot hold the index's values");
+    const auto q = input<Exec>(queries);
+    const auto o = strided_output<Exec>("kindex::find", "out", out, q.size);
+    using Verb =
+        FindVerb<Key, Value, element<Queries>, typename Out::value_type>;
+    run(space, "find", Verb{q, o, missing}, q.size, policy);
+  }
+
+  /// The same with all bits one for an absent key.
+  template <class Exec, class Queries, class Out>
+  void find(const Exec& space, const Queries& queries, const Out& out,
+            const LookupPolicy& policy = {}) const {
+    find(space, queries, out, default_missing<Value>(), policy);
+  }
+
+  /// Writes to `out(i)` whether an entry's key equals `queries(i)`.
+  ///
+  /// \param space, queries, policy as for all verbs.
+  /// \param out a View of `bool` or of any integer type (1 and 0).
+  /// \throws Error if `out` has not one element per query.
+  template <class Exec, class Queries, class Out>
+  void contains(const Exec& space, const Queries& queries, const Out& out,
+                const LookupPolicy& policy = {}) const {
+    static_assert(std::is_integral_v<typename Out::value_type>,
+                  "kindex: contains writes bool or integers");
+    const auto q = input<Exec>(queries);
+    const auto o = strided_output<Exec>("kindex::contains", "out", out, q.size);
+    using Verb = ContainsVerb<Key, element<Queries>, typename Out::value_type>;
+    run(space, "contains", Verb{q, o}, q.size, policy);
+  }
+
+  /// Writes to `ranks(i)` the number of keys below `queries(i)`.
+  ///
+  /// \param space, queries, policy as for all verbs.
+  /// \param ranks a View of any integer type that can hold size().
+  /// \throws Error if `ranks` has not one element per query, or elements too
+  ///   narrow for size().
+  template <class Exec, class Queries, class Ranks>
+  void lower_bound(const Exec& space, const Queries& queries,
+                   const Ranks& ranks, const LookupPolicy& policy = {}) const {
+    bound<false>(space, "kindex::lower_bound", "lower_bound", queries, ranks,
+                 policy);
+  }
+
+  /// Writes to `ranks(i)` the number of keys not above `queries(i)`.
+  ///
+  /// \param space, queries, policy as for all verbs.
+  /// \param ranks a View of any integer type that can hold size().
+  /// \throws Error if `ranks` has not one element per query, or elements too
+  ///   narrow for size().
+  template <class Exec, class Queries, class Ranks>
+  void upper_bound(const Exec& space, const Queries& queries,
+                   const Ranks& ranks, const LookupPolicy& policy = {}) const {
+    bound<true>(space, "kindex::upper_bound", "upper_bound", queries, ranks,
+                policy);
+  }
+
+  /// Writes the lower bound of `queries(i)` to `first(i)` and its upper bound
+  /// to `last(i)`, as one kernel.
+  ///
+  /// \throws Error as lower_bound, for either View.
+  template <class Exec, class Queries, class First, class Last>
+  void equal_range(const Exec& space, const Queries& queries,
+                   const First& first, const Last& last,
+                   const LookupPolicy& policy = {}) const {
+    const auto q = input<Exec>(queries);
+    const auto f =
+        rank_output<Exec>("kindex::equal_range", "first", first, q.size);
+    const auto l =
+        rank_output<Exec>("kindex::equal_range", "last", last, q.size);
+    using Verb = PairVerb<Key, element<Queries>, typename First::value_type,
+                          typename Last::value_type, PairForm::bounds>;
+    run(space, "equal_range", Verb{q, q, f, l}, q.size, policy);
+  }
+
+  /// Writes to `counts(i)` the number of entries whose key equals
+  /// `queries(i)`.
+  ///
+  /// \throws Error as lower_bound.
+  template <class Exec, class Queries, class Counts>
+  void count(const Exec& space, const Queries& queries, const Counts& counts,
+             const LookupPolicy& policy = {}) const {
+    const auto q = input<Exec>(queries);
+    const auto c = rank_output<Exec>("kindex::count", "counts", counts, q.size);
+    using Verb = PairVerb<Key, element<Queries>, typename Counts::value_type,
+                          typename Counts::value_type, PairForm::count>;
+    run(space, "count", Verb{q, q, c, {}}, q.size, policy);
+  }
+
+  /// Writes to `counts(i)` the number of entries with
+  /// `lo(i) <= key <= hi(i)`; 0 if `lo(i) > hi(i)` or one of them is NaN.
+  ///
+  /// \throws Error if `hi` has not as many elements as `lo`, otherwise as
+  ///   lower_bound.
+  template <class Exec, class Bounds, class Counts>
+  void range_count(const Exec& space, const Bounds& lo, const Bounds& hi,
+                   const Counts& counts,
+                   const LookupPolicy& policy = {}) const {
+    const auto l = input<Exec>(lo);
+    const auto h = range_end<Exec>("kindex::range_count", hi, l.size);
+    const auto c =
+        rank_output<Exec>("kindex::range_count", "counts", counts, l.size);
+    using Verb = PairVerb<Key, element<Bounds>, typename Counts::value_type,
+                          typename Counts::value_type, PairForm::count>;
+    run(space, "range_count", Verb{l, h, c, {}}, l.size, policy);
+  }
+
+  /// The values of the entries with `lo(i) <= key <= hi(i)`, as CSR; no
+  /// entries if `lo(i) > hi(i)` or one of them is NaN.
+  ///
+  /// Three kernels (bounds, prefix sum, copy) and one fence of `space`, which
+  /// must know the number of hits to allocate the result; the copy is
+  /// asynchronous. Allocates the result and `workspace_bytes(m)` bytes, the
+  /// latter only unless the policy has a workspace. Moves each hit's value
+  /// once in and once out.
+  ///
+  /// \throws Error if `hi` has not as many elements as `lo`, or the policy's
+  ///   workspace is too small.
+  template <class Exec, class Bounds>
+  RangeHits<Key, Value, MemorySpace> range(
+      const Exec& space, const Bounds& lo, const Bounds& hi,
+      const LookupPolicy& policy = {}) const {
+    return materialise(space, lo, hi, policy, false);
+  }
+
+  /// The same with the hits' keys, which are copied, too.
+  ///
+  /// \throws Error as without keys.
+  template <class Exec, class Bounds>
+  RangeHits<Key, Value, MemorySpace> range(
+      const Exec& space, const Bounds& lo, const Bounds& hi, WithKeysTag,
+      const LookupPolicy& policy = {}) const {
+    return materialise(space, lo, hi, policy, true);
+  }
+
+  /// Calls `visit(i, key, value)` on the device for every entry with
+  /// `lo(i) <= key <= hi(i)`, in no particular order and from many threads;
+  /// nothing is materialised.
+  ///
+  /// \param space, lo, hi, policy as for range.
+  /// \param visit a functor: `KOKKOS_LAMBDA(kindex::size_type, Key, Value)`.
+  /// \throws Error if `hi` has not as many elements as `lo`.
+  template <class Exec, class Bounds, class Visit>
+  void for_each_in_range(const Exec& space, const Bounds& lo, const Bounds& hi,
+                         const Visit& visit,
+                         const LookupPolicy& policy = {}) const {
+    const auto l = input<Exec>(lo);
+    const auto h = range_end<Exec>("kindex::for_each_in_range", hi, l.size);
+    if (l.size == 0) return;
+    const auto ref = index().ref();
+    using Kernel =
+        VisitHits<Exec, std::decay_t<decltype(ref)>, element<Bounds>, Visit>;
+    const Kernel kernel{ref, l, h, visit};
+    run_teams(
+        space, label("for_each_in_range"), kernel, l.size, policy,
+        [](Kernel&, size_type) {},
+        [](int threads) { return 2 * Kernel::Scratch::shmem_size(threads); });
+  }
+
+  /// Bytes of temporary memory that a batch of `queries` queries needs: what
+  /// LookupPolicy::set_workspace must hold so that nothing is allocated beside
+  /// results. Only `range` needs any.
+  size_type workspace_bytes(size_type queries) const {
+    return sizeof(size_type) * queries;
+  }
+
+  /// Whether there are no entries.
+  bool empty() const { return index().size() == 0; }
+
+ private:
+  template <class View>
+  using element = typename View::value_type;
+
+  const Index& index() const { return static_cast<const Index&>(*this); }
+
+  static std::string label(const char* verb) {
+    return std::string("kindex::") + Index::name() + "::" + verb;
+  }
+
+  template <class Exec, class Queries>
+  auto input(const Queries& queries) const {
+    static_assert(
+        Kokkos::SpaceAccessibility<Exec, MemorySpace>::accessible,
+        "kindex: the index's memory cannot be accessed from the execution "
+        "space of the instance given");
+    return strided<Exec>(queries);
+  }
+
+  template <class Exec, class Bounds>
+  static auto range_end(const char* function, const Bounds& hi,
+                        size_type expected) {
+    if (hi.extent(0) != expected)
+      kindex::impl::fail(function, "hi has ", hi.extent(0), " elements and lo ",
+                         expected);
+    return strided<Exec>(hi);
+  }
+
+  template <class Exec, class Ranks>
+  auto rank_output(const char* function, const char* argument,
+                   const Ranks& ranks, size_type expected) const {
+    using Rank = typename Ranks::non_const_value_type;
+    static_assert(std::is_integral_v<Rank> && !std::is_same_v<Rank, bool>,
+                  "kindex: ranks and counts are integers");
+    constexpr auto most =
+        static_cast<size_type>(std::numeric_limits<Rank>::max());
+    if (index().size() > most)
+      kindex::impl::fail(function, argument, " has elements of ", sizeof(Rank),
+                         " bytes, up to ", most, ", but the index has ",
+                         index().size(), " entries");
+    return strided_output<Exec>(function, argument, ranks, expected);
+  }
+
+  template <class Exec, class Verb>
+  void run(const Exec& space, const char* verb_name, const Verb& verb,
+           size_type queries, const LookupPolicy& policy) const {
+    run_lookups(label(verb_name), space, index().ref(), verb, queries, policy);
+  }
+
+  template <bool Upper, class Exec, class Queries, class Ranks>
+  void bound(const Exec& space, const char* function, const char* verb_name,
+             const Queries& queries, const Ranks& ranks,
+             const LookupPolicy& policy) const {
+    const auto q = input<Exec>(queries);
+    const auto r = rank_output<Exec>(function, "ranks", ranks, q.size);
+    using Verb =
+        BoundVerb<Key, element<Queries>, typename Ranks::value_type, Upper>;
+    run(space, verb_name, Verb{q, r}, q.size, policy);
+  }
+
+  template <class Exec, class Bounds>
+  RangeHits<Key, Value, MemorySpace> materialise(const Exec& space,
+                                                 const Bounds& lo,
+                                                 const Bounds& hi,
+                                                 const LookupPolicy& policy,
+                                                 bool want_keys) const {
+    const auto l = input<Exec>(lo);
+    const auto h = range_end<Exec>("kindex::range", hi, l.size);
+    const size_type needed = workspace_bytes(l.size);
+    if (policy.workspace() != nullptr && policy.workspace_bytes() < needed)
+      kindex::impl::fail("kindex::range", "the policy's workspace has ",
+                         policy.workspace_bytes(), " bytes of ", needed);
+    const auto uninitialised = [&](const char* what) {
+      return Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
+                                label("range::") + what);
+    };
+
+    RangeHits<Key, Value, MemorySpace> hits;
+    using Offsets = decltype(hits.offsets);
+    hits.offsets = Offsets(uninitialised("offsets"), l.size + 1);
+    Offsets allocated;
+    size_type* first = reinterpret_cast<size_type*>(policy.workspace());
+    if (first == nullptr) {
+      allocated = Offsets(uninitialised("first"), l.size);
+      first = allocated.data();
+    }
+
+    using Verb = PairVerb<Key, element<Bounds>, size_type, size_type,
+                          PairForm::first_and_count>;
+    run(space, "range::bounds",
+        Verb{l, h, {first, l.size, 1}, {hits.offsets.data(), l.size, 1}},
+        l.size, policy);
+    size_type total = 0;
+    Kokkos::parallel_scan(
+        label("range::offsets"),
+        Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>(space, 0,
+                                                                l.size + 1),
+        OffsetsScan{hits.offsets.data(), l.size}, total);
+
+    using Values = decltype(hits.values);
+    using Keys = decltype(hits.keys);
+    hits.values = Values(uninitialised("values"), total);
+    if (want_keys) hits.keys = Keys(uninitialised("keys"), total);
+    if (total == 0) return hits;
+    using Ref = std::decay_t<decltype(index().ref())>;
+    using Kernel = FillHits<Ref>;
+    Kernel kernel{index().ref(),
+                  first,
+                  hits.offsets.data(),
+                  hits.values.data(),
+                  hits.keys.data(),
+                  l.size,
+                  total,
+                  0};
+    run_teams(
+        space, label("range::fill"), kernel, total,
+        LookupPolicy(policy).set_lookups_per_thread(
+            DeviceTraits<Exec>::hits_per_thread),
+        [](Kernel& k, size_type tile) { k.tile = tile; },
+        [](int) { return std::size_t{0}; });
+    return hits;
+  }
+};
+
+}  // namespace kindex::query
+
+#endif

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef KINDEX_QUERY_ENGINE_HPP
+#define KINDEX_QUERY_ENGINE_HPP
+
+/// \file
+/// The bulk engine: the one kernel that runs a batch of lookups, for every
+/// index and every verb.
+
+#include <kindex/query/LookupPolicy.hpp>
+#include <kindex/query/Probe.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+namespace kindex::query {
+
+/// What the engine must know of a device, and what it chooses there unless a
+/// policy says otherwise.
+template <class Exec>
+struct DeviceTraits {
+  /// Whether teams are many threads that run in lockstep (a GPU).
+  static constexpr bool is_gpu =
+      !Kokkos::SpaceAccessibility<Exec, Kokkos::HostSpace>::accessible;
+  /// Independent lookups that a thread keeps in flight. A host core overlaps
+  /// that many cache misses; a GPU does it with its many threads.
+  static constexpr int lookups_in_flight = is_gpu ? 1 : 16;
+  /// Threads of a team.
+  static constexpr int team_size = is_gpu ? 256 : 1;
+  /// Lookups of a thread per tile: on hosts enough to hide the hand-out of
+  /// tiles, few enough to balance a batch of some ten thousand.
+  static constexpr int lookups_per_thread = is_gpu ? 4 : 1024;
+  /// Hits of a range query that a thread copies per tile.
+  static constexpr int hits_per_thread = is_gpu ? 16 : 16384;
+};
+
+/// How one batch is laid out on a device.
+struct Schedule {
+  int league_size;  ///< number of teams
+  int team_size;    ///< threads of a team
+  size_type tile;   ///< consecutive lookups that a team takes at once
+};
+
+/// The schedule of `lookups` lookups under `policy`, for a kernel that admits
+/// teams of `max_team_size` threads.
+template <class Exec>
+Schedule make_schedule(const Exec& space, const LookupPolicy& policy,
+                       size_type lookups, int max_team_size) {
+  using Traits = DeviceTraits<Exec>;
+  Schedule schedule{};
+  schedule.team_size =
+      std::min(policy.team_size() > 0 ? policy.team_size() : Traits::team_size,
+               max_team_size);
+  const auto per_thread = static_cast<size_type>(
+      policy.lookups_per_thread() > 0 ? policy.lookups_per_thread()
+                                      : Traits::lookups_per_thread);
+  schedule.tile = per_thread * schedule.team_size;
+  size_type teams = (lookups + schedule.tile - 1) / schedule.tile;
+  if (policy.scheduling() == Scheduling::fixed) {
+    const int resident = space.concurrency() / schedule.team_size;
+    teams = std::min<size_type>(teams, std::max(resident, 1));
+  }
+  // A kernel strides on when a batch has more tiles than a league can count.
+  constexpr size_type most = std::numeric_limits<int>::max();
+  schedule.league_size = static_cast<int>(std::min(teams, most));
+  return schedule;
+}
+
+/// Runs the lookups of a tile, W at once.
+///
+/// \tparam Verb what is asked and where answers go:
+///   - `static constexpr int probes`: searches per query, 1 or 2;
+///   - `Probe<Key> probe<p>(size_type query) const`;
+///   - `void store(const Ref&, size_type query, const Probe<Key> (&)[probes],
+///     const size_type (&positions)[probes]) const`.
+template <class Ref, class Verb, int W>
+struct LookupKernel {
+  using Key = typename Ref::key_type;
+
+  Ref ref;
+  Verb verb;
+  size_type queries;
+  size_type tile;
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(const Member& team) const {
+    const auto threads = static_cast<size_type>(team.team_size());
+    for (size_type begin = team.league_rank() * tile; begin < queries;
+         begin += team.league_size() * tile) {
+      const size_type end = begin + tile < queries ? begin + tile : queries;
+      // Neighbouring threads take neighbouring queries.
+      for (size_type first = begin + team.team_rank(); first < end;
+           first += threads * W)
+        run(first, threads, end);
+    }
+  }
+
+  KOKKOS_FUNCTION void run(size_type first, size_type step,
+                           size_type end) const {
+    constexpr int probes = Verb::probes;
+    constexpr int count = W * probes;
+    Probe<Key> probe[W][probes];
+    Key keys[count];
+    size_type positions[count];
+    for (int w = 0; w < W; ++w) {
+      // The last tile's spare places repeat its first query.
+      const size_type query = first + w * step < end ? first + w * step : first;
+      verb.make_probes(query, probe[w]);
+      for (int p = 0; p < probes; ++p) keys[w * probes + p] = probe[w][p].key;
+    }
+    ref.search(keys, positions);
+    for (int w = 0; w < W; ++w) {
+      const size_type query = first + w * step;
+      if (query < end) {
+        size_type found[probes];
+        for (int p = 0; p < probes; ++p)
+          found[p] = probe[w][p].above ? ref.size() : positions[w * probes + p];
+        verb.store(ref, query, probe[w], found);
+      }
+    }
+  }
+};
+
+/// Launches `kernel` over `work` items (lookups, ranges or hits) under
+/// `policy`: the one place where teams are launched.
+///
+/// \param set_tile `set_tile(kernel, tile)` tells the kernel how many
+///   consecutive items a team takes at once.
+/// \param scratch_bytes `scratch_bytes(team_size)`: team scratch it needs.
+template <class Exec, class Kernel, class SetTile, class ScratchBytes>
+void run_teams(const Exec& space, const std::string& label, Kernel kernel,
+               size_type work, const LookupPolicy& policy,
+               const SetTile& set_tile, const ScratchBytes& scratch_bytes) {
+  using Policy = Kokkos::TeamPolicy<Exec, Kokkos::Schedule<Kokkos::Dynamic>>;
+  const int wanted = policy.team_size() > 0 ? policy.team_size()
+                                            : DeviceTraits<Exec>::team_size;
+  Policy probe(space, 1, 1);
+  probe.set_scratch_size(0, Kokkos::PerTeam(int(scratch_bytes(wanted))));
+  const Schedule schedule =
+      make_schedule(space, policy, work,
+                    probe.team_size_max(kernel, Kokkos::ParallelForTag()));
+  set_tile(kernel, schedule.tile);
+  Policy teams(space, schedule.league_size, schedule.team_size);
+  teams.set_scratch_size(
+      0, Kokkos::PerTeam(int(scratch_bytes(schedule.team_size))));
+  Kokkos::parallel_for(label, teams, kernel);
+}
+
+/// Runs `verb` for `queries` queries on `space`: one kernel, no fence, no
+/// allocation; nothing at all for an empty batch.
+template <class Exec, class Ref, class Verb>
+void run_lookups(const std::string& label, const Exec& space, const Ref& ref,
+                 const Verb& verb, size_type queries,
+                 const LookupPolicy& policy) {
+  if (queries == 0) return;
+  using Kernel = LookupKernel<Ref, Verb, DeviceTraits<Exec>::lookups_in_flight>;
+  run_teams(
+      space, label, Kernel{ref, verb, queries, 0}, queries, policy,
+      [](Kernel& kernel, size_type tile) { kernel.tile = tile; },
+      [](int) { return std::size_t{0}; });
+}
+
+}  // namespace kindex::query
+
+#endif

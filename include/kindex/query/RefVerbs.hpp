@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef KINDEX_QUERY_REFVERBS_HPP
+#define KINDEX_QUERY_REFVERBS_HPP
+
+/// \file
+/// The verbs of a single query, inside the caller's own kernels.
+
+#include <kindex/query/Probe.hpp>
+
+namespace kindex::query {
+
+/// What `index.ref()` offers in a kernel, written once for all indexes.
+///
+/// \tparam Ref the index's handle (curiously recurring). It must be trivially
+///   copyable and have
+///   - `size_type size() const`: the number of entries;
+///   - `template <int W> void search(const Key (&keys)[W],
+///     size_type (&positions)[W]) const`: the lower bounds of W keys at once,
+///     as *positions* (where an entry is stored; size() behind the last);
+///     W > 1 lets the loads of independent lookups overlap;
+///   - `Key key_at(size_type position) const`, `Value value_at(...)`;
+///   - `size_type rank_of(size_type position) const`, and its inverse
+///     `position_of(rank)`;
+///   - `static constexpr bool is_contiguous`: positions are ranks, so a range
+///     is one run of positions.
+/// \tparam Key, Value types of the index.
+template <class Ref, class Key, class Value>
+class RefVerbs {
+ public:
+  using key_type = Key;      ///< type of the keys
+  using value_type = Value;  ///< type of the values
+
+  /// The value of the first entry (in the order of the input) whose key equals
+  /// `query`, or `missing`.
+  template <class Query>
+  KOKKOS_FUNCTION Value find(const Query& query, Value missing) const {
+    const Probe<Key> probe = lower_probe<Key>(query);
+    const size_type position = locate(probe);
+    return is_hit(probe, position) ? self().value_at(position) : missing;
+  }
+
+  /// The same, with all bits one for an absent key.
+  template <class Query>
+  KOKKOS_FUNCTION Value find(const Query& query) const {
+    return find(query, default_missing<Value>());
+  }
+
+  /// Whether an entry's key equals `query`.
+  template <class Query>
+  KOKKOS_FUNCTION bool contains(const Query& query) const {
+    const Probe<Key> probe = lower_probe<Key>(query);
+    return is_hit(probe, locate(probe));
+  }
+
+  /// The number of keys below `query`; size() for NaN.
+  template <class Query>
+  KOKKOS_FUNCTION size_type lower_bound(const Query& query) const {
+    return self().rank_of(locate(lower_probe<Key>(query)));
+  }
+
+  /// The number of keys not above `query`; size() for NaN.
+  template <class Query>
+  KOKKOS_FUNCTION size_type upper_bound(const Query& query) const {
+    return self().rank_of(locate(upper_probe<Key>(query)));
+  }
+
+  /// Lower and upper bound of `query`.
+  template <class Query>
+  KOKKOS_FUNCTION Kokkos::pair<size_type, size_type> equal_range(
+      const Query& query) const {
+    return {lower_bound(query), upper_bound(query)};
+  }
+
+  /// The number of entries whose key equals `query`.
+  template <class Query>
+  KOKKOS_FUNCTION size_type count(const Query& query) const {
+    return upper_bound(query) - lower_bound(query);
+  }
+
+  /// The ranks of the entries with `lo <= key <= hi`, as first and past-last.
+  /// Empty (first = past-last) if `lo > hi` or one of them is NaN.
+  template <class Query>
+  KOKKOS_FUNCTION Kokkos::pair<size_type, size_type> range(
+      const Query& lo, const Query& hi) const {
+    const size_type first = lower_bound(lo);
+    const size_type last = is_nan(hi) ? first : upper_bound(hi);
+    return {first, last > first ? last : first};
+  }
+
+  /// The number of entries with `lo <= key <= hi`.
+  template <class Query>
+  KOKKOS_FUNCTION size_type range_count(const Query& lo,
+                                        const Query& hi) const {
+    const auto ranks = range(lo, hi);
+    return ranks.second - ranks.first;
+  }
+
+  /// Calls `visit(key, value)` for every entry with `lo <= key <= hi`, in
+  /// ascending order of keys, equal keys in the order of the input.
+  template <class Query, class Visit>
+  KOKKOS_FUNCTION void for_each_in_range(const Query& lo, const Query& hi,
+                                         const Visit& visit) const {
+    const auto ranks = range(lo, hi);
+    for (size_type rank = ranks.first; rank < ranks.second; ++rank)
+      visit(key(rank), value(rank));
+  }
+
+  /// The key of rank `rank`. Precondition: `rank < size()`.
+  KOKKOS_FUNCTION Key key(size_type rank) const {
+    KOKKOS_ASSERT(rank < self().size());
+    return self().key_at(self().position_of(rank));
+  }
+
+  /// The value of rank `rank`. Precondition: `rank < size()`.
+  KOKKOS_FUNCTION Value value(size_type rank) const {
+    KOKKOS_ASSERT(rank < self().size());
+    return self().value_at(self().position_of(rank));
+  }
+
+  /// The position of the lower bound of `probe`: one search.
+  KOKKOS_FUNCTION size_type locate(const Probe<Key>& probe) const {
+    const Key keys[1] = {probe.key};
+    size_type positions[1];
+    self().search(keys, positions);
+    return probe.above ? self().size() : positions[0];
+  }
+
+  /// Whether `position`, the lower bound of `probe`, holds the query itself.
+  KOKKOS_FUNCTION bool is_hit(const Probe<Key>& probe,
+                              size_type position) const {
+    return probe.exact && position < self().size() &&
+           self().key_at(position) == probe.key;
+  }
+
+ private:
+  KOKKOS_FUNCTION const Ref& self() const {
+    return static_cast<const Ref&>(*this);
+  }
+};
+
+}  // namespace kindex::query
+
+#endif
