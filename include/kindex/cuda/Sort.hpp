@@ -5,10 +5,12 @@
 /// \file
 /// The radix sort of keys on a CUDA device.
 
-#include <kindex/Key.hpp>
-#include <kindex/query/Strided.hpp>
+#include <Kokkos_Macros.hpp>
 
 #ifdef KOKKOS_ENABLE_CUDA
+
+#include <kindex/Key.hpp>
+#include <kindex/query/Strided.hpp>
 
 #include <string>
 
