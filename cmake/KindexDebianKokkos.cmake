@@ -184,7 +184,7 @@ function(kindex_unpack_debian_kokkos folder prefix_variable)
   file(MAKE_DIRECTORY "${folder}/debs")
   kindex_prepare_apt("${folder}")
   message(STATUS "Kindex: fetching Debian's Kokkos from \
-${Kindex_KOKKOS_DEBIAN_MIRROR} (about half a minute)")
+${Kindex_KOKKOS_DEBIAN_MIRROR}")
   kindex_apt("${folder}" "read the index of ${Kindex_KOKKOS_DEBIAN_MIRROR}" 240
              apt-get update)
   set(suite ${Kindex_DEBIAN_KOKKOS_SUITE})

@@ -194,6 +194,12 @@ source tree: ${Kindex_KOKKOS_SOURCE_DIR}")
 but got ${Kokkos_VERSION}, ${kindex_how}")
   endif()
   list(JOIN Kokkos_DEVICES ", " kindex_devices)
+  if("$CACHE{Kokkos_ENABLE_CUDA}" AND NOT "CUDA" IN_LIST Kokkos_DEVICES)
+    message(FATAL_ERROR "Kindex: CUDA was asked for (Kokkos_ENABLE_CUDA), but \
+Kokkos ${Kokkos_VERSION}, ${kindex_how}, is for ${kindex_devices} alone. Pass \
+-DKokkos_ROOT=<prefix> of one with CUDA, or its sources with \
+-DKindex_KOKKOS_SOURCE_DIR=<folder>.")
+  endif()
   message(
     STATUS "Kindex: Kokkos ${Kokkos_VERSION} (${kindex_devices}), ${kindex_how}")
 endmacro()
