@@ -72,7 +72,7 @@ missing_packages() {
 }
 
 packages="build-essential cmake ninja-build git ca-certificates
-  nlohmann-json3-dev libbenchmark-dev libabsl-dev libcli11-dev"
+  libbenchmark-dev libabsl-dev libcli11-dev"
 case $mode in
   compare) packages="$packages python3-matplotlib" ;;
   test) packages="$packages libgtest-dev" ;;
@@ -109,7 +109,7 @@ else
     command -v "$tool" >/dev/null 2>&1 ||
       fail "needs $tool, and this is no Debian or Ubuntu where it could be
 installed from. Install a C++20 compiler, CMake 3.22, git, GoogleTest, Google
-Benchmark, Abseil, CLI11, nlohmann-json and Python's matplotlib."
+Benchmark, Abseil, CLI11 and Python's matplotlib."
   done
 fi
 echo "All there."
