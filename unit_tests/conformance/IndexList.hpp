@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The indexes of the conformance suite: ONE LINE EACH, and the #include of its
+// header.
+#ifndef KINDEX_UNIT_TESTS_CONFORMANCE_INDEX_LIST_HPP
+#define KINDEX_UNIT_TESTS_CONFORMANCE_INDEX_LIST_HPP
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <kindex/SortedArray.hpp>
+
+#include "support/Values.hpp"
+
+namespace kindex_test {
+
+/// What an index offers beyond find, contains and count.
+enum class Offers { everything, points_only };
+
+template <class IndexType, Offers offered = Offers::everything>
+struct Entry {
+  using Index = IndexType;
+  static constexpr bool ranges = offered == Offers::everything;
+};
+
+// clang-format off
+template <class Key, class MemorySpace>
+using IndexList = ::testing::Types<
+    Entry<kindex::SortedArray<Key, std::uint32_t, MemorySpace, kindex::SoA>>,
+    Entry<kindex::SortedArray<Key, std::uint64_t, MemorySpace, kindex::AoS>>,
+    Entry<kindex::SortedArray<Key, Triple,        MemorySpace, kindex::AoS>>
+>;
+// clang-format on
+
+}  // namespace kindex_test
+
+#endif
