@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef KINDEX_PERF_ANY_INDEX_HPP
+#define KINDEX_PERF_ANY_INDEX_HPP
+
+/// \file
+/// Indexes and baselines behind one interface, so that what measures them is
+/// compiled once per key type and not once per index.
+
+#include "Options.hpp"
+
+#include <kindex/Error.hpp>
+#include <kindex/Types.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace kindex::perf {
+
+/// The views that pass between kindex_bench and an index.
+template <class Key, class Value, class Exec>
+struct Views {
+  using Memory = typename Exec::memory_space;
+  using Keys = Kokkos::View<const Key*, Memory>;
+  using ValuesIn = Kokkos::View<const Value*, Memory>;
+  using Values = Kokkos::View<Value*, Memory>;
+  using Ranks = Kokkos::View<std::uint32_t*, Memory>;
+  using Offsets = Kokkos::View<size_type*, Memory>;
+
+  struct Hits {
+    Offsets offsets;
+    Values values;
+  };
+};
+
+/// An index, or whatever else answers queries.
+template <class Key, class Value, class Exec>
+class AnyIndex {
+ public:
+  using V = Views<Key, Value, Exec>;
+
+  virtual ~AnyIndex() = default;
+  virtual void find(const Exec& space, const typename V::Keys& queries,
+                    const typename V::Values& out) const = 0;
+  virtual void lower_bound(const Exec& space, const typename V::Keys& queries,
+                           const typename V::Ranks& ranks) const = 0;
+  virtual void count(const Exec& space, const typename V::Keys& queries,
+                     const typename V::Ranks& counts) const = 0;
+  virtual typename V::Hits range(const Exec& space, const typename V::Keys& lo,
+                                 const typename V::Keys& hi) const = 0;
+  virtual std::uint64_t memory_bytes() const = 0;
+};
+
+/// What `Index` must offer, by the public names of the library's indexes; verbs
+/// that it lacks are not measured. A `static bool supports(Op, ValueMode)`
+/// restricts it further.
+///
+///     Index(space, kindex::sorted, keys);  Index(space, keys, values);
+///     find, lower_bound, count (space, queries, out);  range(space, lo, hi);
+///     memory_bytes();
+template <class Index, class Key, class Value, class Exec>
+class Adapter final : public AnyIndex<Key, Value, Exec> {
+ public:
+  using V = Views<Key, Value, Exec>;
+  using Keys = typename V::Keys;
+  using Values = typename V::Values;
+  using Ranks = typename V::Ranks;
+
+  template <class... Arguments>
+  explicit Adapter(const Exec& space, const Arguments&... arguments)
+      : index_(space, arguments...) {}
+
+  static constexpr bool has_find =
+      requires(const Index& i, Exec e, Keys k, Values v) {
+    i.find(e, k, v);
+  };
+  static constexpr bool has_lower_bound =
+      requires(const Index& i, Exec e, Keys k, Ranks r) {
+    i.lower_bound(e, k, r);
+  };
+  static constexpr bool has_count =
+      requires(const Index& i, Exec e, Keys k, Ranks r) {
+    i.count(e, k, r);
+  };
+  static constexpr bool has_range = requires(const Index& i, Exec e, Keys k) {
+    i.range(e, k, k);
+  };
+
+  static bool supports(Op op, ValueMode mode) {
+    if constexpr (requires { Index::supports(op, mode); })
+      if (!Index::supports(op, mode)) return false;
+    switch (op) {
+      case Op::build: return true;
+      case Op::find: return has_find;
+      case Op::lower_bound: return has_lower_bound;
+      case Op::count: return has_count;
+      case Op::range: return has_range;
+    }
+    return false;
+  }
+
+  void find(const Exec& space, const Keys& queries,
+            const Values& out) const override {
+    if constexpr (has_find)
+      index_.find(space, queries, out);
+    else
+      unsupported();
+  }
+  void lower_bound(const Exec& space, const Keys& queries,
+                   const Ranks& ranks) const override {
+    if constexpr (has_lower_bound)
+      index_.lower_bound(space, queries, ranks);
+    else
+      unsupported();
+  }
+  void count(const Exec& space, const Keys& queries,
+             const Ranks& counts) const override {
+    if constexpr (has_count)
+      index_.count(space, queries, counts);
+    else
+      unsupported();
+  }
+  typename V::Hits range(const Exec& space, const Keys& lo,
+                         const Keys& hi) const override {
+    if constexpr (has_range) {
+      auto hits = index_.range(space, lo, hi);
+      return {hits.offsets, hits.values};
+    } else {
+      unsupported();
+    }
+  }
+  std::uint64_t memory_bytes() const override { return index_.memory_bytes(); }
+
+ private:
+  [[noreturn]] static void unsupported() {
+    throw Error("kindex_bench: the index lacks this operation");
+  }
+
+  Index index_;
+};
+
+/// A registered index: its name, what it can do, and how it is built.
+template <class Key, class Value, class Exec>
+struct IndexEntry {
+  using Any = AnyIndex<Key, Value, Exec>;
+  using V = Views<Key, Value, Exec>;
+
+  std::string name;
+  bool (*supports)(Op, ValueMode);
+  std::unique_ptr<Any> (*from_sorted)(const Exec&, const typename V::Keys&);
+  std::unique_ptr<Any> (*from_pairs)(const Exec&, const typename V::Keys&,
+                                     const typename V::ValuesIn&);
+};
+
+/// The indexes registered for a key type, a value type and a space.
+template <class Key, class Value, class Exec>
+class IndexList {
+ public:
+  using Entry = IndexEntry<Key, Value, Exec>;
+  using V = Views<Key, Value, Exec>;
+
+  template <class Index>
+  void add(std::string name) {
+    using Adapted = Adapter<Index, Key, Value, Exec>;
+    entries_.push_back({std::move(name), &Adapted::supports,
+                        [](const Exec& space, const typename V::Keys& keys)
+                            -> std::unique_ptr<typename Entry::Any> {
+                          return std::make_unique<Adapted>(space, sorted, keys);
+                        },
+                        [](const Exec& space, const typename V::Keys& keys,
+                           const typename V::ValuesIn& values)
+                            -> std::unique_ptr<typename Entry::Any> {
+                          return std::make_unique<Adapted>(space, keys, values);
+                        }});
+  }
+
+  const std::vector<Entry>& entries() const { return entries_; }
+
+ private:
+  std::vector<Entry> entries_;
+};
+
+}  // namespace kindex::perf
+
+#endif

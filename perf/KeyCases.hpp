@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef KINDEX_PERF_KEY_CASES_HPP
+#define KINDEX_PERF_KEY_CASES_HPP
+
+/// \file
+/// The benchmarks of one key type: which there are, in which order.
+
+#include "BuildCase.hpp"
+#include "LimitCase.hpp"
+#include "PointCase.hpp"
+#include "RangeCase.hpp"
+#include "Registry.hpp"
+
+#include <utility>
+
+namespace kindex::perf {
+
+/// Registers what one key set, one stored value and one space admit.
+template <class Key, class Value, class Exec>
+class CaseAdder {
+ public:
+  CaseAdder(const KeySpec& spec, ValueMode mode, Session& session,
+            std::vector<Case>& cases)
+      : spec_(spec), mode_(mode), session_(session), cases_(cases) {}
+
+  void add_limit() {
+    const Subject<Key, Value, Exec> subject{session_, spec_, mode_, {}};
+    add(one_sector_name(subject), [subject](benchmark::State& state) {
+      measure_one_sector(subject, state);
+    });
+  }
+
+  void add_indexes() {
+    const Options& options = session_.options;
+    for (const auto& entry : entries())
+      for (Op op : options.ops)
+        if (entry.supports(op, mode_))
+          add_op(op, {session_, spec_, mode_, entry});
+  }
+
+  void add_sweep() {
+    const std::uint64_t most = std::min<std::uint64_t>(
+        session_.options.batch(is_host<Exec>), std::uint64_t{1} << 24);
+    for (const auto& entry : entries())
+      if (entry.supports(Op::find, mode_))
+        for (std::uint64_t queries = 256; queries <= most; queries *= 4)
+          add_point(Op::find, {session_, spec_, mode_, entry}, queries,
+                    !is_host<Exec>);
+  }
+
+ private:
+  using Entry = IndexEntry<Key, Value, Exec>;
+
+  std::vector<Entry> entries() const {
+    std::vector<Entry> selected;
+    const auto all = registered_indexes<Key, Value, Exec>();
+    for (const Entry& entry : all.entries())
+      if (is_selected(session_.options.indexes, entry.name))
+        selected.push_back(entry);
+    return selected;
+  }
+
+  void add_op(Op op, const Subject<Key, Value, Exec>& subject) {
+    const Options& options = session_.options;
+    const bool transfers = options.transfers && !is_host<Exec>;
+    switch (op) {
+      case Op::build:
+        add(build_name(subject, transfers),
+            [subject, transfers](benchmark::State& state) {
+              measure_build(subject, transfers, state);
+            });
+        break;
+      case Op::find:
+      case Op::lower_bound:
+      case Op::count:
+        add_point(op, subject, options.batch(is_host<Exec>), transfers);
+        break;
+      case Op::range:
+        add(range_name(subject, transfers),
+            [subject, transfers](benchmark::State& state) {
+              measure_range(subject, transfers, state);
+            });
+        break;
+    }
+  }
+
+  void add_point(Op op, const Subject<Key, Value, Exec>& subject,
+                 std::uint64_t queries, bool transfers) {
+    const PointCase point{op, queries, transfers};
+    add(point_name(subject, point), [subject, point](benchmark::State& state) {
+      measure_point(subject, point, state);
+    });
+  }
+
+  /// Unless there is one of that name.
+  void add(const std::string& name,
+           std::function<void(benchmark::State&)> run) {
+    for (const Case& other : cases_)
+      if (other.name == name) return;
+    cases_.push_back({name, std::move(run)});
+  }
+
+  const KeySpec& spec_;
+  ValueMode mode_;
+  Session& session_;
+  std::vector<Case>& cases_;
+};
+
+template <class Key>
+void add_cases(const KeySpec& spec, bool sweep, Session& session,
+               std::vector<Case>& cases) {
+  for_each_space([&]<class Exec>() {
+    if (!is_selected(session.options.spaces, Exec::name())) return;
+    for (ValueMode mode : session.options.values) {
+      const bool sweep_this = sweep && mode == session.options.values.front();
+      const auto add = [&](auto adder) {
+        adder.add_limit();
+        adder.add_indexes();
+        if (sweep_this) adder.add_sweep();
+      };
+      if (mode == ValueMode::u64)
+        add(CaseAdder<Key, std::uint64_t, Exec>(spec, mode, session, cases));
+      else
+        add(CaseAdder<Key, std::uint32_t, Exec>(spec, mode, session, cases));
+    }
+  });
+}
+
+template <class Key>
+std::vector<std::string> index_names() {
+  std::vector<std::string> names;
+  for_each_space([&]<class Exec>() {
+    const auto all = registered_indexes<Key, std::uint32_t, Exec>();
+    for (const auto& entry : all.entries())
+      if (std::find(names.begin(), names.end(), entry.name) == names.end())
+        names.push_back(entry.name);
+  });
+  return names;
+}
+
+}  // namespace kindex::perf
+
+#endif

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Options.hpp"
+
+#include <kindex/Error.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <cmath>
+#include <cstdlib>
+#include <iostream>
+
+namespace kindex::perf {
+namespace {
+
+constexpr const char* description = R"(
+Compares Kindex's indexes and common baselines on every device, side by side.
+Every configuration is verified against a host reference before it is timed.
+)";
+
+std::string footer() {
+  std::string text = "Generators (GENERATOR:TYPE:N):\n";
+  for (const GeneratorInfo& info : generators) {
+    std::string name(info.name);
+    name.resize(12, ' ');
+    text += "  " + name + std::string(info.what) + "\n";
+  }
+  text += "Key types:\n ";
+  for (std::string_view name : key_type_names) text += " " + std::string(name);
+  text += R"(
+Key files: SOSD format, name ends in _uint32 or _uint64.
+
+Google Benchmark's options (--benchmark_filter=REGEX, --benchmark_min_time=S,
+--benchmark_repetitions=N, ...) and Kokkos' (--kokkos-num-threads=N, ...) are
+passed on. perf/README.md says what is measured and what the counters mean.
+)";
+  return text;
+}
+
+/// What the user wrote, not yet understood.
+struct RawOptions {
+  std::vector<std::string> keys, indexes, spaces, ops, values;
+  std::string queries, host_queries, range_hits, transfers, order;
+};
+
+template <class Enum, std::size_t N>
+std::vector<Enum> named(const std::vector<std::string>& texts,
+                        const std::string_view (&names)[N],
+                        const std::string& option) {
+  std::vector<Enum> result;
+  for (const std::string& text : texts) {
+    std::size_t i = 0;
+    while (i < N && names[i] != text) ++i;
+    if (i == N) {
+      std::string known;
+      for (std::string_view name : names)
+        known += (known.empty() ? "" : ", ") + std::string(name);
+      throw Error(option + ": there is no '" + text + "'; known are " + known);
+    }
+    result.push_back(static_cast<Enum>(i));
+  }
+  return result;
+}
+
+QueryOrder parse_order(const std::string& text) {
+  QueryOrder order;
+  order.name = text;
+  if (text == "random") return order;
+  order.kind = QueryOrder::Kind::sorted;
+  if (text == "sorted") return order;
+  order.kind = QueryOrder::Kind::zipf;
+  if (text.starts_with("zipf:")) {
+    const std::string number = text.substr(5);
+    char* end = nullptr;
+    order.theta = std::strtod(number.c_str(), &end);
+    if (!number.empty() && *end == '\0' && order.theta > 0 && order.theta <= 10)
+      return order;
+  }
+  throw Error("--order: '" + text +
+              "' is none of random, sorted and zipf:THETA with THETA above 0 "
+              "and at most 10, for instance zipf:0.99");
+}
+
+/// "all" stands for no restriction.
+std::vector<std::string> selection(std::vector<std::string> names) {
+  for (const std::string& name : names)
+    if (name == "all") return {};
+  return names;
+}
+
+void understand(const RawOptions& raw, Options& options) {
+  for (const std::string& text : raw.keys)
+    options.keys.push_back(parse_key_spec(text));
+  options.indexes = selection(raw.indexes);
+  options.spaces = selection(raw.spaces);
+  options.ops = named<Op>(raw.ops, op_names, "--ops");
+  options.values = named<ValueMode>(raw.values, value_mode_names, "--values");
+  if (!raw.queries.empty())
+    options.queries = parse_count(raw.queries, "--queries");
+  if (!raw.host_queries.empty())
+    options.host_queries = parse_count(raw.host_queries, "--host-queries");
+  options.range_hits = parse_count(raw.range_hits, "--range-hits");
+  options.order = parse_order(raw.order);
+  options.transfers = raw.transfers == "in";
+  if (!(options.hit_rate >= 0 && options.hit_rate <= 1))
+    throw Error("--hit-rate: a fraction between 0 and 1");
+}
+
+void declare(CLI::App& app, RawOptions& raw, Options& options) {
+  app.add_option("--keys", raw.keys,
+                 "key file, or GENERATOR:TYPE:N; repeatable")
+      ->default_val(std::vector<std::string>{"uniform:u32:10M"});
+  app.add_option("--index", raw.indexes, "indexes and baselines, or all")
+      ->delimiter(',')
+      ->default_val(std::vector<std::string>{"all"});
+  app.add_option("--space", raw.spaces,
+                 "execution spaces (OpenMP, Cuda, ...), or all")
+      ->delimiter(',')
+      ->default_val(std::vector<std::string>{"all"});
+  app.add_option("--ops", raw.ops,
+                 "operations among build, find, lower_bound, count, range")
+      ->delimiter(',')
+      ->default_val(
+          std::vector<std::string>{"build", "find", "lower_bound", "range"});
+  app.add_option("--values", raw.values,
+                 "what is stored: none (the position is the answer), u32, u64")
+      ->delimiter(',')
+      ->default_val(std::vector<std::string>{"none"});
+  app.add_option("--queries", raw.queries,
+                 "lookups per batch (default: 4M on hosts, 32M on GPUs)");
+  app.add_option("--host-queries", raw.host_queries,
+                 "lookups per batch on hosts, where it shall differ");
+  app.add_option("--hit-rate", options.hit_rate,
+                 "fraction of point queries whose key is there")
+      ->default_val(1.0);
+  app.add_option("--order", raw.order, "random, sorted or zipf:THETA")
+      ->default_val("random");
+  app.add_option("--range-hits", raw.range_hits, "hits per range query")
+      ->default_val("16");
+  app.add_option("--transfers", raw.transfers,
+                 "in: time host-to-device and back, too; out: do not")
+      ->check(CLI::IsMember({"in", "out"}))
+      ->default_val("out");
+  app.add_flag("--sweep", options.sweep,
+               "also measure find on batches of 256, 1k, ... lookups, with "
+               "transfers (on with --report and two devices)");
+  app.add_option("--seed", options.seed, "of all that is random")
+      ->default_val(default_seed);
+  app.add_option("--json", options.json, "write results to this file");
+  app.add_option("--report", options.report,
+                 "write a report with plots to this HTML file");
+  app.add_flag("--list", options.list,
+               "print the names of the selected benchmarks and stop");
+}
+
+bool is_for_benchmark(const std::string& argument) {
+  return argument.starts_with("--benchmark_") || argument.starts_with("--v=");
+}
+
+}  // namespace
+
+std::uint64_t Options::batch(bool on_host) const {
+  if (on_host && host_queries > 0) return host_queries;
+  if (queries > 0) return queries;
+  return on_host ? std::uint64_t{1} << 22 : std::uint64_t{1} << 25;
+}
+
+CommandLine parse_command_line(int argc, char** argv) {
+  CommandLine line;
+  std::vector<std::string> own;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (is_for_benchmark(argument))
+      line.benchmark.push_back(argument);
+    else if (argument.starts_with("--kokkos-"))
+      line.kokkos.push_back(argument);
+    else
+      own.insert(own.begin(), argument);  // CLI11 reads from the back
+  }
+
+  CLI::App app(description, "kindex_bench");
+  app.footer(footer());
+  RawOptions raw;
+  declare(app, raw, line.options);
+  try {
+    app.parse(own);
+    understand(raw, line.options);
+  } catch (const CLI::ParseError& error) {
+    std::exit(app.exit(error));
+  } catch (const Error& error) {
+    std::cerr << error.what() << '\n';
+    std::exit(2);
+  }
+  return line;
+}
+
+}  // namespace kindex::perf

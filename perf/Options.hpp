@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef KINDEX_PERF_OPTIONS_HPP
+#define KINDEX_PERF_OPTIONS_HPP
+
+/// \file
+/// What the command line asks for.
+
+#include "KeySpec.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kindex::perf {
+
+enum class Op { build, find, lower_bound, count, range };
+inline constexpr std::string_view op_names[] = {"build", "find", "lower_bound",
+                                                "count", "range"};
+constexpr std::string_view name_of(Op op) {
+  return op_names[static_cast<std::size_t>(op)];
+}
+
+/// What an index stores beside its keys.
+enum class ValueMode {
+  none,  ///< nothing: keys come sorted, and the position is the answer
+  u32,   ///< 4 bytes per key; keys come in any order
+  u64    ///< 8 bytes per key; keys come in any order
+};
+inline constexpr std::string_view value_mode_names[] = {"none", "u32", "u64"};
+constexpr std::string_view name_of(ValueMode mode) {
+  return value_mode_names[static_cast<std::size_t>(mode)];
+}
+constexpr std::size_t value_bytes(ValueMode mode) {
+  return mode == ValueMode::none ? 0 : mode == ValueMode::u32 ? 4 : 8;
+}
+
+/// In which order a batch asks, and how often for the same key.
+struct QueryOrder {
+  enum class Kind { random, sorted, zipf };
+  Kind kind = Kind::random;
+  double theta = 0;  ///< skew of zipf
+  std::string name = "random";
+};
+
+struct Options {
+  std::vector<KeySpec> keys;
+  std::vector<std::string> indexes;  ///< empty: all
+  std::vector<std::string> spaces;   ///< empty: all
+  std::vector<Op> ops;
+  std::vector<ValueMode> values;
+  std::uint64_t queries = 0;       ///< per batch; 0: chosen by device
+  std::uint64_t host_queries = 0;  ///< the same on hosts; 0: as `queries`
+  double hit_rate = 1;
+  QueryOrder order;
+  std::uint64_t range_hits = 16;
+  bool transfers = false;
+  bool sweep = false;  ///< also over batch sizes
+  std::uint64_t seed = default_seed;
+  std::string json;
+  std::string report;
+  bool list = false;
+
+  /// Lookups per batch on a host, or on a device with its own memory.
+  std::uint64_t batch(bool on_host) const;
+};
+
+/// The command line, divided among those who read it.
+struct CommandLine {
+  Options options;
+  std::vector<std::string> kokkos;     ///< `--kokkos-*`
+  std::vector<std::string> benchmark;  ///< `--benchmark_*` and `--v=`
+};
+
+/// Reads the command line. Prints help, or what is wrong, and exits where that
+/// is all there is to do.
+CommandLine parse_command_line(int argc, char** argv);
+
+}  // namespace kindex::perf
+
+#endif

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef KINDEX_PERF_POINT_CASE_HPP
+#define KINDEX_PERF_POINT_CASE_HPP
+
+/// \file
+/// find, lower_bound and count: verified, then timed.
+
+#include "LimitCase.hpp"
+#include "Subject.hpp"
+#include "Timing.hpp"
+
+#include <cstdio>
+
+namespace kindex::perf {
+
+struct PointCase {
+  Op op;
+  std::uint64_t queries;  ///< per batch
+  bool transfers;
+};
+
+template <class S>
+std::string point_name(const S& subject, const PointCase& point) {
+  char hit[32];
+  std::snprintf(hit, sizeof hit, "/hit:%g", subject.session.options.hit_rate);
+  return subject.name(name_of(point.op), subject.entry.name) + hit +
+         subject.batch_suffix(point.queries, point.transfers);
+}
+
+/// Queries and results in the memory of `Exec`, and on the host's side of the
+/// transfers if these are timed.
+template <class Key, class Result, class Exec>
+struct PointBuffers {
+  using Memory = typename Exec::memory_space;
+  using Staging = StagingSpace<Exec>;
+
+  Kokkos::View<const Key*, Memory> queries;
+  Kokkos::View<Key*, Memory> received;  ///< the same, where queries are sent
+  Kokkos::View<Result*, Memory> results;
+  Kokkos::View<Key*, Staging> staged_queries;
+  Kokkos::View<Result*, Staging> staged_results;
+
+  static PointBuffers make(const HostArray<Key>& queries, bool transfers) {
+    const std::uint64_t n = queries.extent(0);
+    PointBuffers buffers;
+    buffers.results = array_in<Result, Memory>("results", n);
+    if (!transfers) {
+      buffers.queries =
+          on_device<Exec>("queries", HostArray<const Key>(queries));
+      return buffers;
+    }
+    buffers.received = array_in<Key, Memory>("queries", n);
+    buffers.queries = buffers.received;
+    buffers.staged_queries = array_in<Key, Staging>("staged_queries", n);
+    buffers.staged_results = array_in<Result, Staging>("staged_results", n);
+    Kokkos::deep_copy(buffers.staged_queries, queries);
+    return buffers;
+  }
+};
+
+/// A point benchmark that is ready to run.
+template <class Key, class Value, class Result, class Exec>
+class PointRun {
+ public:
+  PointRun(const Subject<Key, Value, Exec>& subject, const PointCase& point)
+      : subject_(subject),
+        point_(point),
+        data_(subject.data()),
+        batches_(batches_in_turn(point.queries, sizeof(Key) + sizeof(Result))),
+        asked_(queries()),
+        buffers_(buffers()),
+        index_(subject.index(space_)) {
+    batches_ = std::min(batches_, asked_.size() / point_.queries);
+  }
+
+  /// Answers a batch, and waits for it.
+  void run(std::uint64_t batch) const {
+    const std::uint64_t begin = batch % batches_ * point_.queries;
+    const std::pair slice(begin, begin + point_.queries);
+    const auto queries = Kokkos::subview(buffers_.queries, slice);
+    const auto results = Kokkos::subview(buffers_.results, slice);
+    if (point_.transfers)
+      Kokkos::deep_copy(space_, Kokkos::subview(buffers_.received, slice),
+                        Kokkos::subview(buffers_.staged_queries, slice));
+    answer(queries, results);
+    if (point_.transfers)
+      Kokkos::deep_copy(space_, Kokkos::subview(buffers_.staged_results, slice),
+                        results);
+    space_.fence("kindex_bench: a batch is done");
+  }
+
+  /// Answers all batches and compares every result with the reference.
+  void verify() const {
+    // Nothing that an earlier index wrote must pass for an answer.
+    Kokkos::deep_copy(buffers_.results, static_cast<Result>(0x5a5a5a5a));
+    for (std::uint64_t batch = 0; batch < batches_; ++batch) run(batch);
+    const std::uint64_t n = batches_ * point_.queries;
+    const auto results = Kokkos::create_mirror_view_and_copy(
+        Kokkos::HostSpace{},
+        Kokkos::subview(buffers_.results,
+                        std::pair<std::uint64_t, std::uint64_t>(0, n)));
+    compare(results, n);
+    if (point_.transfers) compare(buffers_.staged_results, n);
+  }
+
+  double hit_rate() const { return asked_.hit_rate; }
+  std::uint64_t index_bytes() const { return index_.memory_bytes(); }
+
+ private:
+  std::uint64_t total(std::uint64_t queries) const {
+    return queries *
+           batches_in_turn(queries, sizeof(Key) + sizeof(std::uint32_t));
+  }
+
+  /// One array of queries serves batches of all sizes, unless each batch is
+  /// sorted for itself.
+  const PointQueries<Key>& queries() const {
+    const Options& options = subject_.session.options;
+    std::uint64_t most = point_.queries * batches_, batch = 0;
+    if (options.order.kind == QueryOrder::Kind::sorted) {
+      batch = point_.queries;
+    } else {
+      for_each_space([&]<class Space>() {
+        if (is_selected(options.spaces, Space::name()))
+          most = std::max(most, total(options.batch(is_host<Space>)));
+      });
+    }
+    return subject_.session.cache.template get<PointQueries<Key>>(
+        "points", std::to_string(most) + ' ' + std::to_string(batch), [&] {
+          subject_.session.cache.clear("point buffers");
+          return PointQueries<Key>::make(data_, options, most, batch);
+        });
+  }
+
+  const PointBuffers<Key, Result, Exec>& buffers() const {
+    return subject_.session.cache.template get<PointBuffers<Key, Result, Exec>>(
+        "point buffers",
+        std::to_string(asked_.size()) + (point_.transfers ? "in" : "out"), [&] {
+          return PointBuffers<Key, Result, Exec>::make(asked_.keys,
+                                                       point_.transfers);
+        });
+  }
+
+  template <class Queries, class Results>
+  void answer(const Queries& queries, const Results& results) const {
+    if (point_.op == Op::find) {
+      if constexpr (std::is_same_v<Result, Value>)
+        index_.find(space_, queries, results);
+    } else if constexpr (std::is_same_v<Result, std::uint32_t>) {
+      if (point_.op == Op::lower_bound)
+        index_.lower_bound(space_, queries, results);
+      else
+        index_.count(space_, queries, results);
+    }
+  }
+
+  Result expected(std::uint64_t i) const {
+    const std::uint32_t rank = asked_.ranks(i);
+    const bool hit = asked_.hits(data_, i);
+    if (point_.op == Op::find)
+      return static_cast<Result>(hit ? subject_.value_at(data_, rank)
+                                     : default_missing<Value>());
+    if (point_.op == Op::lower_bound) return static_cast<Result>(rank);
+    if (!hit) return 0;
+    return static_cast<Result>(reference_upper_bound(data_, asked_.keys(i)) -
+                               rank);
+  }
+
+  template <class Results>
+  void compare(const Results& results, std::uint64_t n) const {
+    const std::uint64_t wrong = host_parallel_find_first(
+        n, [&](std::uint64_t i) { return results(i) != expected(i); });
+    if (wrong == n) return;
+    throw Error("wrong result: " + std::string(name_of(point_.op)) +
+                " of key " + printed(asked_.keys(wrong)) + " (query " +
+                std::to_string(wrong) + ") gave " +
+                std::to_string(results(wrong)) + ", the host reference says " +
+                std::to_string(expected(wrong)));
+  }
+
+  Exec space_;
+  const Subject<Key, Value, Exec>& subject_;
+  PointCase point_;
+  const DataSet<Key>& data_;
+  std::uint64_t batches_;
+  const PointQueries<Key>& asked_;
+  const PointBuffers<Key, Result, Exec>& buffers_;
+  const AnyIndex<Key, Value, Exec>& index_;
+};
+
+template <class Result, class Key, class Value, class Exec>
+void measure_point_of(const Subject<Key, Value, Exec>& subject,
+                      const PointCase& point, benchmark::State& state) {
+  Session& session = subject.session;
+  const PointRun<Key, Value, Result, Exec> run(subject, point);
+  const std::string name = point_name(subject, point);
+  if (!session.verified.contains(name)) {
+    const Progress progress("verifying");
+    run.verify();
+    session.verified.insert(name);
+  }
+  const double seconds =
+      time_batches(state, [&](std::uint64_t batch) { run.run(batch); });
+
+  const auto queries = static_cast<double>(point.queries);
+  const auto keys = static_cast<double>(subject.spec.size);
+  state.counters["items_per_second"] = queries / seconds;
+  state.counters["ns_per_lookup"] = 1e9 * seconds / queries;
+  state.counters["GB_per_s"] =
+      1e-9 * queries * (sizeof(Key) + sizeof(Result) + 32) / seconds;
+  state.counters["bytes_per_key"] =
+      static_cast<double>(run.index_bytes()) / keys;
+  state.counters["hit_rate"] = run.hit_rate();
+  if (point.transfers || point.queries != session.options.batch(is_host<Exec>))
+    return;
+  const double limit = queries / one_sector_seconds(subject, sizeof(Result));
+  state.counters["one_sector_per_second"] = limit;
+  state.counters["of_limit"] = queries / seconds / limit;
+}
+
+template <class Key, class Value, class Exec>
+void measure_point(const Subject<Key, Value, Exec>& subject,
+                   const PointCase& point, benchmark::State& state) {
+  run_guarded(subject.session, point_name(subject, point), state,
+              [&](benchmark::State& guarded) {
+                if (point.op == Op::find)
+                  measure_point_of<Value>(subject, point, guarded);
+                else
+                  measure_point_of<std::uint32_t>(subject, point, guarded);
+              });
+}
+
+}  // namespace kindex::perf
+
+#endif

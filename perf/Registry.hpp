@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef KINDEX_PERF_REGISTRY_HPP
+#define KINDEX_PERF_REGISTRY_HPP
+
+/// \file
+/// Everything that kindex_bench compares. A new index is one line here (and its
+/// include).
+
+#include "AnyIndex.hpp"
+#include "Spaces.hpp"
+#include "baselines/KokkosUnorderedMap.hpp"
+#include "baselines/StdLowerBound.hpp"
+#ifdef KINDEX_PERF_HAVE_ABSL
+#include "baselines/AbslBtree.hpp"
+#endif
+#ifdef KOKKOS_ENABLE_CUDA
+#include "cuda/ThrustLowerBound.hpp"
+#endif
+
+#include <kindex/SortedArray.hpp>
+
+namespace kindex::perf {
+
+template <class Key, class Value, class Exec>
+IndexList<Key, Value, Exec> registered_indexes() {
+  using Memory = typename Exec::memory_space;
+  IndexList<Key, Value, Exec> all;
+
+  // ---- the library's indexes
+  all.template add<SortedArray<Key, Value, Memory>>("sorted_array");
+  all.template add<SortedArray<Key, Value, Memory, AoS>>("sorted_array_aos");
+
+  // ---- baselines
+  all.template add<KokkosUnorderedMap<Key, Value, Memory>>(
+      "kokkos_unordered_map");
+  if constexpr (is_host<Exec>) {
+    all.template add<StdLowerBound<Key, Value>>("std_lower_bound");
+#ifdef KINDEX_PERF_HAVE_ABSL
+    all.template add<AbslBtree<Key, Value>>("absl_btree");
+#endif
+  }
+#ifdef KOKKOS_ENABLE_CUDA
+  if constexpr (std::is_same_v<Exec, Kokkos::Cuda>)
+    all.template add<ThrustLowerBound<Key, Value>>("thrust_lower_bound");
+#endif
+  return all;
+}
+
+}  // namespace kindex::perf
+
+#endif

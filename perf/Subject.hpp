@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef KINDEX_PERF_SUBJECT_HPP
+#define KINDEX_PERF_SUBJECT_HPP
+
+/// \file
+/// An index on a key set, and what is at hand for measuring it: kept in the
+/// session's cache between the benchmarks that share it.
+
+#include "AnyIndex.hpp"
+#include "DataSet.hpp"
+#include "Queries.hpp"
+#include "Session.hpp"
+#include "Spaces.hpp"
+
+#include <memory>
+#include <sstream>
+#include <string>
+
+namespace kindex::perf {
+
+/// Keys and values in the memory of `Exec`, as an index is given them.
+template <class Key, class Value, class Exec>
+struct BuildInput {
+  using V = Views<Key, Value, Exec>;
+  typename V::Keys keys;
+  typename V::ValuesIn values;  ///< empty: keys are sorted
+};
+
+/// A view in the memory of `Exec` with the contents of `from`: the same view
+/// where that memory is the host's.
+template <class Exec, class T>
+Kokkos::View<const T*, typename Exec::memory_space> on_device(
+    const std::string& what, const HostArray<const T>& from) {
+  if constexpr (std::is_same_v<typename Exec::memory_space,
+                               Kokkos::HostSpace>) {
+    return from;
+  } else {
+    const auto to =
+        array_in<T, typename Exec::memory_space>(what, from.extent(0));
+    Kokkos::deep_copy(to, from);
+    return to;
+  }
+}
+
+/// A key as a message shows it.
+template <class Key>
+std::string printed(const Key& key) {
+  std::ostringstream out;
+  out.precision(17);
+  if constexpr (sizeof(Key) == 1)
+    out << static_cast<int>(key);
+  else
+    out << key;
+  return out.str();
+}
+
+template <class Key, class Value, class Exec>
+struct Subject {
+  using Any = AnyIndex<Key, Value, Exec>;
+  using Input = BuildInput<Key, Value, Exec>;
+
+  Session& session;
+  KeySpec spec;
+  ValueMode mode;
+  IndexEntry<Key, Value, Exec> entry;
+
+  /// `op/index/keytype/space/n:N/keys:SET/values:MODE`
+  std::string name(std::string_view op, const std::string& index) const {
+    return std::string(op) + '/' + index + '/' +
+           std::string(name_of(spec.type)) + '/' + Exec::name() +
+           "/n:" + std::to_string(spec.size) + "/keys:" + spec.set_name() +
+           "/values:" + std::string(name_of(mode));
+  }
+
+  /// `/q:Q/order:ORDER`, and whether transfers count.
+  std::string batch_suffix(std::uint64_t queries, bool transfers) const {
+    return "/q:" + std::to_string(queries) +
+           "/order:" + session.options.order.name +
+           (transfers ? "/transfers:in" : "");
+  }
+
+  std::string data_key() const {
+    return spec.description() + spec.file.string();
+  }
+
+  const DataSet<Key>& data() const {
+    Cache& cache = session.cache;
+    if (!cache.holds("data", data_key())) cache.clear();
+    return cache.get<DataSet<Key>>("data", data_key(), [&] {
+      return DataSet<Key>::make(spec, session.options.seed);
+    });
+  }
+
+  /// What the answer is for the key at `rank`.
+  Value value_at(const DataSet<Key>& set, std::uint64_t rank) const {
+    return mode == ValueMode::none ? static_cast<Value>(rank)
+                                   : value_of_row<Value>(set.rows(rank));
+  }
+
+  /// Keys (and values) as the index is built from.
+  HostArray<const Key> host_keys() const {
+    return mode == ValueMode::none ? data().sorted : data().keys;
+  }
+  HostArray<const Value> host_values() const {
+    auto values = host_array<Value>(
+        "values", mode == ValueMode::none ? 0 : data().size());
+    host_parallel_for(values.extent(0), [&](std::uint64_t row) {
+      values(row) = value_of_row<Value>(row);
+    });
+    return values;
+  }
+
+  const Input& input() const {
+    data();
+    return session.cache.template get<Input>(
+        "input", data_key() + Exec::name() + std::string(name_of(mode)), [&] {
+          return Input{on_device<Exec>("keys", host_keys()),
+                       on_device<Exec>("values", host_values())};
+        });
+  }
+
+  std::unique_ptr<Any> build(const Exec& space, const Input& from) const {
+    return mode == ValueMode::none
+               ? entry.from_sorted(space, from.keys)
+               : entry.from_pairs(space, from.keys, from.values);
+  }
+
+  /// The index, built.
+  const Any& index(const Exec& space) const {
+    using Held = std::unique_ptr<Any>;
+    const Input& from = input();
+    return *session.cache.template get<Held>(
+        "index",
+        entry.name + data_key() + Exec::name() + std::string(name_of(mode)),
+        [&] {
+          const Progress progress("building " + entry.name + " of " +
+                                  spec.description() + " on " + Exec::name());
+          Held built = build(space, from);
+          space.fence("kindex_bench: built");
+          return built;
+        });
+  }
+};
+
+/// How many batches of `queries` are asked in turn, so that what one brought
+/// into the caches is gone when it comes again: 128 MiB of them, as far as they
+/// are few enough.
+inline std::uint64_t batches_in_turn(std::uint64_t queries,
+                                     std::uint64_t bytes_per_query) {
+  constexpr std::uint64_t enough = std::uint64_t{1} << 27;
+  const std::uint64_t bytes = queries * bytes_per_query;
+  return std::clamp<std::uint64_t>((enough + bytes - 1) / bytes, 1, 256);
+}
+
+}  // namespace kindex::perf
+
+#endif

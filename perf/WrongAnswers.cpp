@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Proves that kindex_bench notices wrong answers: indexes that err in one place
+// must fail, and say where.
+#include "BuildCase.hpp"
+#include "PointCase.hpp"
+#include "RangeCase.hpp"
+#include "baselines/StdLowerBound.hpp"
+
+#include <gtest/gtest.h>
+
+namespace kindex::perf {
+namespace {
+
+using Key = std::uint64_t;
+using Value = std::uint32_t;
+using Keys = Kokkos::View<const Key*, Kokkos::HostSpace>;
+using Values = Kokkos::View<const Value*, Kokkos::HostSpace>;
+
+/// What goes wrong, of all that could.
+enum class Fault {
+  none,
+  value,         ///< a value of one hit
+  missing,       ///< a miss that finds something
+  unwritten,     ///< a result is left as it was
+  rank,          ///< a rank too high
+  count,         ///< a count too low
+  range_value,   ///< one value of a range
+  range_missing  ///< a range lacks its last hit
+};
+Fault fault = Fault::none;
+
+/// Right but for the fault, which hits the query in the middle of a batch.
+class Erring : public StdLowerBound<Key, Value> {
+  using Base = StdLowerBound<Key, Value>;
+
+ public:
+  using Base::Base;
+
+  template <class Exec, class Out>
+  void find(const Exec& space, const Keys& queries, const Out& out) const {
+    const std::uint64_t middle = queries.extent(0) / 2;
+    const Value before = out(middle);
+    Base::find(space, queries, out);
+    if (fault == Fault::value) out(middle) ^= 1;
+    if (fault == Fault::unwritten) out(middle) = before;
+    if (fault == Fault::missing)
+      for (std::uint64_t i = 0; i < queries.extent(0); ++i)
+        if (out(i) == ~Value{0}) out(i) = 0;
+  }
+  template <class Exec, class Ranks>
+  void lower_bound(const Exec& space, const Keys& queries,
+                   const Ranks& ranks) const {
+    Base::lower_bound(space, queries, ranks);
+    if (fault == Fault::rank) ++ranks(queries.extent(0) / 2);
+  }
+  template <class Exec, class Counts>
+  void count(const Exec& space, const Keys& queries,
+             const Counts& counts) const {
+    Base::count(space, queries, counts);
+    if (fault == Fault::count) --counts(queries.extent(0) / 2);
+  }
+  template <class Exec>
+  HostRanges<Value> range(const Exec& space, const Keys& lo,
+                          const Keys& hi) const {
+    auto hits = Base::range(space, lo, hi);
+    const std::uint64_t last = lo.extent(0);
+    if (fault == Fault::range_value) ++hits.values(hits.offsets(last) / 2);
+    if (fault == Fault::range_missing) --hits.offsets(last);
+    return hits;
+  }
+};
+
+/// What verification says about the fault; "" if it finds nothing.
+template <class Verify>
+std::string verdict(Fault which, ValueMode mode, const Verify& verify) {
+  Session session;
+  session.options.queries = 1000;
+  session.options.hit_rate = 0.5;
+  session.options.range_hits = 5;
+  IndexList<Key, Value, HostExec> list;
+  list.add<Erring>("erring");
+  const Subject<Key, Value, HostExec> subject{
+      session, parse_key_spec("wiki:u64:5000"), mode, list.entries().front()};
+  fault = which;
+  std::string what;
+  try {
+    verify(subject);
+  } catch (const Error& error) {
+    what = error.what();
+  }
+  fault = Fault::none;
+  return what;
+}
+
+template <class Result>
+std::string point_verdict(Fault which, ValueMode mode, Op op) {
+  return verdict(which, mode, [&](const auto& subject) {
+    PointRun<Key, Value, Result, HostExec>(subject, {op, 1000, false}).verify();
+  });
+}
+
+std::string range_verdict(Fault which, ValueMode mode) {
+  return verdict(which, mode, [](const auto& subject) {
+    RangeRun<Key, Value, HostExec>(subject, false).verify();
+  });
+}
+
+class WrongAnswers : public ::testing::TestWithParam<ValueMode> {};
+
+TEST_P(WrongAnswers, RightOnesPass) {
+  EXPECT_EQ(point_verdict<Value>(Fault::none, GetParam(), Op::find), "");
+  EXPECT_EQ(
+      point_verdict<std::uint32_t>(Fault::none, GetParam(), Op::lower_bound),
+      "");
+  EXPECT_EQ(point_verdict<std::uint32_t>(Fault::none, GetParam(), Op::count),
+            "");
+  EXPECT_EQ(range_verdict(Fault::none, GetParam()), "");
+}
+
+TEST_P(WrongAnswers, OfFind) {
+  for (Fault which : {Fault::value, Fault::missing, Fault::unwritten}) {
+    const auto what = point_verdict<Value>(which, GetParam(), Op::find);
+    EXPECT_NE(what.find("wrong result: find of key"), std::string::npos)
+        << what;
+  }
+}
+
+TEST_P(WrongAnswers, OfRanksAndCounts) {
+  EXPECT_NE(
+      point_verdict<std::uint32_t>(Fault::rank, GetParam(), Op::lower_bound)
+          .find("lower_bound of key"),
+      std::string::npos);
+  EXPECT_NE(point_verdict<std::uint32_t>(Fault::count, GetParam(), Op::count)
+                .find("count of key"),
+            std::string::npos);
+}
+
+TEST_P(WrongAnswers, OfRange) {
+  for (Fault which : {Fault::range_value, Fault::range_missing})
+    EXPECT_NE(range_verdict(which, GetParam()).find("wrong result: range ["),
+              std::string::npos);
+}
+
+TEST_P(WrongAnswers, OfABuild) {
+  const auto build = [](const auto& subject) { verify_build(subject); };
+  EXPECT_EQ(verdict(Fault::none, GetParam(), build), "");
+  EXPECT_NE(verdict(Fault::value, GetParam(), build), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, WrongAnswers,
+                         ::testing::Values(ValueMode::none, ValueMode::u32),
+                         [](const auto& info) {
+                           return std::string(name_of(info.param));
+                         });
+
+}  // namespace
+}  // namespace kindex::perf
+
+int main(int argc, char** argv) {
+  ::testing::InitGoogleTest(&argc, argv);
+  Kokkos::ScopeGuard kokkos(argc, argv);
+  return RUN_ALL_TESTS();
+}

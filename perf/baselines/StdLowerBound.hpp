@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef KINDEX_PERF_BASELINES_STD_LOWER_BOUND_HPP
+#define KINDEX_PERF_BASELINES_STD_LOWER_BOUND_HPP
+
+#include "../HostSort.hpp"
+#include "HostRanges.hpp"
+
+#include <kindex/Types.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace kindex::perf {
+
+/// What a careful user writes without a library: a sorted array, and
+/// std::lower_bound in an OpenMP loop.
+template <class Key, class Value>
+class StdLowerBound {
+  using Keys = Kokkos::View<const Key*, Kokkos::HostSpace>;
+  using Values = Kokkos::View<const Value*, Kokkos::HostSpace>;
+
+ public:
+  /// The position is the answer.
+  template <class Exec>
+  StdLowerBound(const Exec&, SortedTag, const Keys& keys)
+      : keys_(host_array<Key>("std_lower_bound::keys", keys.extent(0))) {
+    host_parallel_for(size(), [&](std::uint64_t i) { keys_(i) = keys(i); });
+  }
+
+  template <class Exec>
+  StdLowerBound(const Exec&, const Keys& keys, const Values& values)
+      : keys_(host_array<Key>("std_lower_bound::keys", keys.extent(0))),
+        values_(host_array<Value>("std_lower_bound::values", keys.extent(0))) {
+    const auto entries = sorted_entries<Key>(keys);
+    host_parallel_for(size(), [&](std::uint64_t i) {
+      keys_(i) = entries(i).key;
+      values_(i) = values(entries(i).row);
+    });
+  }
+
+  template <class Exec, class Out>
+  void find(const Exec&, const Keys& queries, const Out& out) const {
+    host_parallel_for(queries.extent(0), [&](std::uint64_t i) {
+      const std::uint64_t rank = lower(queries(i));
+      const bool hit = rank < size() && !(queries(i) < keys_(rank));
+      out(i) = hit ? value(rank) : default_missing<Value>();
+    });
+  }
+
+  template <class Exec, class Ranks>
+  void lower_bound(const Exec&, const Keys& queries, const Ranks& ranks) const {
+    host_parallel_for(queries.extent(0), [&](std::uint64_t i) {
+      ranks(i) = static_cast<typename Ranks::value_type>(lower(queries(i)));
+    });
+  }
+
+  template <class Exec, class Counts>
+  void count(const Exec&, const Keys& queries, const Counts& counts) const {
+    host_parallel_for(queries.extent(0), [&](std::uint64_t i) {
+      counts(i) = static_cast<typename Counts::value_type>(upper(queries(i)) -
+                                                           lower(queries(i)));
+    });
+  }
+
+  template <class Exec>
+  HostRanges<Value> range(const Exec&, const Keys& lo, const Keys& hi) const {
+    auto first =
+        host_array<std::uint64_t>("std_lower_bound::first", lo.extent(0));
+    return host_ranges<Value>(
+        lo.extent(0),
+        [&](std::uint64_t i) {
+          first(i) = lower(lo(i));
+          return std::max(upper(hi(i)), first(i)) - first(i);
+        },
+        [&](std::uint64_t i, std::uint64_t hits, Value* out) {
+          for (std::uint64_t j = 0; j < hits; ++j) out[j] = value(first(i) + j);
+        });
+  }
+
+  std::uint64_t memory_bytes() const {
+    return size() * sizeof(Key) + values_.extent(0) * sizeof(Value);
+  }
+
+ private:
+  std::uint64_t size() const { return keys_.extent(0); }
+  std::uint64_t lower(const Key& key) const {
+    const Key* begin = keys_.data();
+    return static_cast<std::uint64_t>(
+        std::lower_bound(begin, begin + size(), key) - begin);
+  }
+  std::uint64_t upper(const Key& key) const {
+    const Key* begin = keys_.data();
+    return static_cast<std::uint64_t>(
+        std::upper_bound(begin, begin + size(), key) - begin);
+  }
+  Value value(std::uint64_t rank) const {
+    return values_.extent(0) > 0 ? values_(rank) : static_cast<Value>(rank);
+  }
+
+  HostArray<Key> keys_;
+  HostArray<Value> values_;
+};
+
+}  // namespace kindex::perf
+
+#endif

@@ -1,0 +1,31 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Checks that results of kindex_bench hold what they promise (for ctest)."""
+import json
+import sys
+
+CONTEXT = {"date", "cpu", "compiler", "git_commit", "build_type", "spaces",
+           "host_threads", "openmp", "kokkos", "kokkos_version"}
+COUNTERS = {
+    "build": {"items_per_second", "build_ms", "bytes_per_key", "GB_per_s"},
+    "find": {"items_per_second", "ns_per_lookup", "bytes_per_key", "GB_per_s",
+             "hit_rate", "of_limit", "one_sector_per_second"},
+    "range": {"items_per_second", "hits_per_second", "hits_per_query"},
+    "copy": {"GB_per_s"},
+    "one_sector": {"items_per_second", "ns_per_lookup", "GB_per_s"},
+}
+COUNTERS["lower_bound"] = COUNTERS["find"]
+
+with open(sys.argv[1], encoding="utf-8") as file:
+    content = json.load(file)
+wrong = [f"context lacks {name}" for name in CONTEXT - set(content["context"])]
+seen = set()
+for benchmark in content["benchmarks"]:
+    op = benchmark["name"].split("/")[0]
+    seen.add(op)
+    if benchmark.get("error_occurred"):
+        wrong.append(f"{benchmark['name']} failed")
+    wrong += [f"{benchmark['name']} lacks {name}"
+              for name in COUNTERS[op] if not benchmark.get(name, 0) > 0]
+wrong += [f"no benchmark of {op}" for op in set(COUNTERS) - seen]
+sys.exit("\n".join(wrong))

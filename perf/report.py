@@ -1,0 +1,898 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Turns results of kindex_bench into one self-contained HTML page with plots.
+
+Several JSON files (one per machine, say) are merged into one report:
+
+    python3 report.py --output report.html results/h100.json results/epyc.json
+"""
+import argparse
+import html
+import io
+import json
+import math
+import re
+import sys
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+import matplotlib
+
+matplotlib.use("svg")
+import matplotlib.pyplot as plt  # noqa: E402
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: E402
+
+HOST_SPACES = {"OpenMP", "Serial", "Threads", "HPX"}
+
+# ---- results -----------------------------------------------------------------
+
+
+@dataclass
+class Result:
+    """One benchmark: the parts of its name, and its counters."""
+
+    op: str
+    index: str
+    key: str
+    space: str
+    n: int
+    tags: dict = field(default_factory=dict)  # keys, values, q, hit, order, ...
+    counters: dict = field(default_factory=dict)
+    source: str = ""
+
+    @property
+    def on_gpu(self):
+        return self.space not in HOST_SPACES
+
+    @property
+    def transfers(self):
+        return "transfers" in self.tags
+
+    @property
+    def queries(self):
+        return int(self.tags.get("q", 0))
+
+    def group(self):
+        """What must agree for two results to share a panel."""
+        tags = (f"{k}:{v}" for k, v in self.tags.items()
+                if k not in ("q", "transfers"))
+        return (self.key, *tags)
+
+
+def parse(benchmark, source):
+    name = re.sub(r"/(manual_time|min_time:[^/]*|repeats:\d+|iterations:\d+)",
+                  "", benchmark["run_name"])
+    parts = name.split("/")
+    tags = dict(part.split(":", 1) for part in parts[4:])
+    n = int(tags.pop("n"))
+    standard = {"name", "run_name", "run_type", "repetitions", "threads",
+                "repetition_index", "iterations", "time_unit", "cpu_time",
+                "family_index", "per_family_instance_index", "label"}
+    counters = {k: v for k, v in benchmark.items()
+                if k not in standard and isinstance(v, (int, float))}
+    return Result(*parts[:4], n, tags, counters, source)
+
+
+def load(paths):
+    """Results, contexts by file, and names of benchmarks that failed."""
+    results, contexts, failed = {}, {}, []
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            content = json.load(file)
+        contexts[path] = content["context"]
+        samples = defaultdict(list)
+        for benchmark in content["benchmarks"]:
+            if benchmark.get("run_type") == "aggregate":
+                continue
+            if benchmark.get("error_occurred"):
+                failed.append((benchmark["name"],
+                               benchmark.get("error_message", "")))
+                continue
+            samples[benchmark["run_name"]].append(benchmark)
+        for name, repetitions in samples.items():
+            repetitions.sort(key=lambda b: b["real_time"])
+            # Later files add to or replace earlier ones.
+            results[name] = parse(repetitions[len(repetitions) // 2], path)
+    return list(results.values()), contexts, failed
+
+
+# ---- numbers for people --------------------------------------------------------
+
+
+def power_of_two(n):
+    return n > 0 and n & (n - 1) == 0
+
+
+SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def count(n):
+    """1234567 as 1.23M, a large power of two as 2ᵏ."""
+    if n >= 1024 and power_of_two(n := int(n)):
+        return "2" + str(n.bit_length() - 1).translate(SUPERSCRIPTS)
+    return si(n)
+
+
+def si(x):
+    if x == 0:
+        return "0"
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(x) >= size:
+            return f"{x / size:.3g}{unit}"
+    return f"{x:.3g}"
+
+
+def bytes_text(x):
+    return f"{x:.2f}"
+
+
+# ---- plots ---------------------------------------------------------------------
+
+# Stand-ins that become CSS variables, so that one drawing suits light and dark.
+INK, MUTED, GRID = "#010203", "#010204", "#010205"
+SERIES = [f"#0a0b{i:02x}" for i in range(8)]
+VARIABLES = {INK: "--ink", MUTED: "--muted", GRID: "--grid",
+             **{color: f"--series-{i + 1}" for i, color in enumerate(SERIES)}}
+MARKERS = "osD^vPXh"
+
+plt.rcParams.update({
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 10,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "savefig.facecolor": "none",
+    "axes.edgecolor": GRID,
+    "axes.labelcolor": MUTED,
+    "axes.titlecolor": INK,
+    "axes.titlesize": 10.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.8,
+    "text.color": INK,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.minor.size": 0,
+    "ytick.minor.size": 0,
+    "lines.linewidth": 2,
+    "lines.markersize": 6.5,
+    "legend.frameon": False,
+})
+
+
+class Palette:
+    """A color and a marker per index, the same in all plots."""
+
+    def __init__(self, results):
+        names = sorted({r.index for r in results if r.index != "limit"},
+                       key=lambda name: (name.startswith(BASELINES), name))
+        self.order = names
+
+    def style(self, index):
+        if index == "limit":
+            return {"color": MUTED, "marker": ""}
+        i = self.order.index(index)
+        return {"color": SERIES[i % len(SERIES)],
+                "marker": MARKERS[i % len(MARKERS)]}
+
+
+BASELINES = ("std_", "absl_", "kokkos_", "thrust_")
+
+
+def svg(figure, name):
+    """The figure as inline SVG, its colors replaced by CSS variables."""
+    plt.rcParams["svg.hashsalt"] = name
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg", bbox_inches="tight",
+                   metadata={"Date": None})
+    plt.close(figure)
+    text = buffer.getvalue()
+    text = text[text.index("<svg"):]
+    for color, variable in VARIABLES.items():
+        text = text.replace(color, f"var({variable})")
+    # Identifiers must stay unique among several drawings on one page.
+    text = re.sub(r'\bid="', f'id="{name}-', text)
+    text = re.sub(r'(href="#|url\(#)', rf"\g<1>{name}-", text)
+    text = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", text)
+    text = re.sub(r"font: (\w+) ([\d.]+)px [^;\"]*",
+                  r"font-weight: \1; font-size: \2px", text)
+    width = re.search(r'width="([\d.]+)pt"', text)
+    text = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", text, count=1)
+    text = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1)
+    pixels = round(float(width.group(1)) * 4 / 3)
+    return text.replace("<svg", f'<svg style="width:{pixels}px" role="img"', 1)
+
+
+def panels(count_of_panels, name):
+    """A figure of small plots, at most three in a row."""
+    columns = 2 if count_of_panels in (2, 4) else min(3, count_of_panels)
+    rows = math.ceil(count_of_panels / columns)
+    figure, axes = plt.subplots(rows, columns, squeeze=False, num=name,
+                                figsize=(max(4.6 * columns, 5.6), 3.5 * rows),
+                                layout="constrained")
+    figure.get_layout_engine().set(h_pad=0.12, w_pad=0.08)
+    flat = list(axes.flat)
+    for unused in flat[count_of_panels:]:
+        unused.set_visible(False)
+    return figure, flat[:count_of_panels]
+
+
+def log_axis(axis, values, text, base):
+    axis_name = axis.axis_name
+    axis.axes.set(**{f"{axis_name}scale": "log"})
+    axis.set_major_locator(LogLocator(base=base, numticks=8))
+    axis.set_major_formatter(FuncFormatter(lambda x, _: text(x)))
+    axis.set_minor_formatter(NullFormatter())
+    axis.set_minor_locator(matplotlib.ticker.NullLocator())
+
+
+def size_axis(axes, sizes, label):
+    sizes = sorted(set(sizes))
+    log_axis(axes.xaxis, sizes, count, 2)
+    if len(sizes) <= 8:
+        axes.set_xticks(sizes, [count(n) for n in sizes])
+    else:
+        axes.set_xticks(sizes[::2], [count(n) for n in sizes[::2]])
+    if len(sizes) == 1:
+        axes.set_xlim(sizes[0] / 2, sizes[0] * 2)
+    axes.set_xlabel(label)
+
+
+def value_axis(axes, values, label, text=si):
+    """Logarithmic where values span more than a factor of 8."""
+    if values and min(values) > 0 and max(values) / min(values) > 8:
+        axes.set_yscale("log")
+        subs = (1.0,) if max(values) / min(values) > 100 else (1.0, 2.0, 5.0)
+        axes.yaxis.set_major_locator(LogLocator(base=10, subs=subs))
+        axes.yaxis.set_minor_locator(matplotlib.ticker.NullLocator())
+    else:
+        axes.set_ylim(bottom=0, top=max(values) * 1.08 if values else None)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: text(y)))
+    axes.set_ylabel(label)
+
+
+def group_title(group):
+    key, *tags = group
+    tags = dict(tag.split(":", 1) for tag in tags)
+    title = f"{key} {tags.get('keys', '')}"
+    if tags.get("values", "none") != "none":
+        title += f", values {tags['values']}"
+    if tags.get("hit", "1") != "1":
+        title += f", hit rate {tags['hit']}"
+    if tags.get("order", "random") != "random":
+        title += f", {tags['order']}"
+    if "hits" in tags:
+        title += f", {tags['hits']} hits"
+    return title
+
+
+def series_label(result):
+    return f"{result.index} · {result.space}"
+
+
+MARKER_SHAPES = {
+    "o": '<circle cx="17" cy="6" r="3.6"/>',
+    "s": '<rect x="13.6" y="2.6" width="6.8" height="6.8"/>',
+    "D": '<path d="M17 1.4l4.6 4.6-4.6 4.6-4.6-4.6z"/>',
+    "^": '<path d="M17 1.8l4.4 7.8h-8.8z"/>',
+    "v": '<path d="M17 10.2l4.4-7.8h-8.8z"/>',
+    "P": '<path d="M15.6 1.8h2.8v2.8h2.8v2.8h-2.8v2.8h-2.8v-2.8h-2.8v-2.8h2.8z"/>',
+    "X": '<path d="M13.6 4.4l2-2 1.4 1.6 1.4-1.6 2 2-1.6 1.6 1.6 1.6-2 2'
+         '-1.4-1.6-1.4 1.6-2-2 1.6-1.6z"/>',
+    "h": '<path d="M17 1.8l3.8 2.1v4.2l-3.8 2.1-3.8-2.1v-4.2z"/>',
+    "*": '<path d="M17 .8l1.5 3.6 3.9.2-3 2.5 1 3.7-3.4-2-3.4 2 1-3.7-3-2.5'
+         ' 3.9-.2z"/>',
+}
+
+
+class Lines:
+    """Lines in panels, one per index and device, and their common legend."""
+
+    def __init__(self, palette):
+        self.palette = palette
+        self.looks = {}
+
+    def draw(self, axes, points, index, gpu, label, **style):
+        look = {**self.palette.style(index),
+                "linestyle": "-" if gpu else (0, (4, 2)), **style}
+        if not gpu and look.get("marker"):
+            look["markerfacecolor"] = "none"
+        axes.plot(*zip(*sorted(points)), **look)
+        self.looks.setdefault(label, (look, gpu))
+
+    def legend(self):
+        """As HTML, below the drawing; baselines and limits last."""
+        def rank(label):
+            index = label.split(" ")[0]
+            return (index == "one-sector", index.startswith(BASELINES), label)
+        items = []
+        for label in sorted(self.looks, key=rank):
+            look, gpu = self.looks[label]
+            color = f"var({VARIABLES[look['color']]})"
+            dash = "" if gpu else ' stroke-dasharray="7 3.5"'
+            marker = MARKER_SHAPES.get(look.get("marker"), "")
+            fill = color if gpu else "var(--page)"
+            items.append(
+                f'<li><svg viewBox="0 0 34 12" width="34" height="12" '
+                f'stroke="{color}" fill="{fill}" aria-hidden="true">'
+                f'<path d="M0 6h34" stroke-width="2"{dash}/>{marker}</svg>'
+                f"{html.escape(label)}</li>")
+        return f'<ul class="legend">{"".join(items)}</ul>'
+
+
+def by(results, key):
+    groups = defaultdict(list)
+    for result in results:
+        groups[key(result)].append(result)
+    return groups
+
+
+def largest_batches(results):
+    """Of results that differ in the batch alone, those of the largest batch."""
+    best = {}
+    for r in results:
+        key = (r.op, r.index, r.space, r.n, r.group(), r.transfers)
+        if key not in best or r.queries > best[key].queries:
+            best[key] = r
+    return list(best.values())
+
+
+def metric_figure(results, palette, name, metric, label, scale=1.0, text=si,
+                  limits=False):
+    """`metric` against n, one panel per key set."""
+    groups = by(results, lambda r: r.group())
+    figure, axes = panels(len(groups), name)
+    lines = Lines(palette)
+    for ax, (group, members) in zip(axes, sorted(groups.items())):
+        values = []
+        for (series, index, gpu), line in sorted(by(
+                members, lambda r: (series_label(r), r.index, r.on_gpu)
+        ).items()):
+            points = [(r.n, r.counters[metric] * scale) for r in line]
+            values += [y for _, y in points]
+            lines.draw(ax, points, index, gpu, series)
+        for space in sorted({r.space for r in members}):
+            points = sorted({
+                (r.n, r.counters["one_sector_per_second"] * scale)
+                for r in members
+                if r.space == space and "one_sector_per_second" in r.counters})
+            if limits and points:
+                gpu = space not in HOST_SPACES
+                lines.draw(ax, points, "limit", gpu,
+                           f"one-sector limit · {space}", linewidth=1.2, marker="_" if len(points) == 1 else "",
+                           markersize=14)
+                values += [y for _, y in points]
+        size_axis(ax, [r.n for r in members], "number of keys n")
+        value_axis(ax, values, label, text)
+        ax.set_title(group_title(group))
+    return svg(figure, name) + lines.legend()
+
+
+def bar_figure(results, palette, name, metric, label, scale=1.0, text=si,
+               limits=False):
+    """`metric` of a single n, as bars, one panel per key set."""
+    groups = by(results, lambda r: r.group())
+    most = max(len(members) for members in groups.values())
+    columns = min(2, len(groups))
+    rows = math.ceil(len(groups) / columns)
+    figure, axes = plt.subplots(
+        rows, columns, squeeze=False, num=name, layout="constrained",
+        figsize=(max(6.4 * columns, 7.5), (0.9 + 0.36 * (most + 1)) * rows))
+    flat = list(axes.flat)
+    for unused in flat[len(groups):]:
+        unused.set_visible(False)
+    for ax, (group, members) in zip(flat, sorted(groups.items())):
+        members.sort(key=lambda r: r.counters[metric])
+        values = [r.counters[metric] * scale for r in members]
+        for y, (r, value) in enumerate(zip(members, values)):
+            color = palette.style(r.index)["color"]
+            ax.barh(y, value, height=0.62, linewidth=1.4, edgecolor=color,
+                    color=color if r.on_gpu else "none",
+                    hatch=None if r.on_gpu else "////")
+            ax.annotate(text(value), (value, y), xytext=(5, 0),
+                        textcoords="offset points", va="center", fontsize=9)
+        widest = max(values)
+        for space in sorted({r.space for r in members}) if limits else ():
+            marks = [r.counters["one_sector_per_second"] * scale
+                     for r in members if r.space == space
+                     and "one_sector_per_second" in r.counters]
+            if marks:
+                ax.axvline(marks[0], color=MUTED, linewidth=1.2,
+                           linestyle=(0, (4, 2)))
+                widest = max(widest, marks[0])
+                at_left = marks[0] < widest / 3
+                ax.annotate(f"one-sector limit · {space}",
+                            (marks[0], len(members) - 0.35), fontsize=8.5,
+                            color=MUTED, ha="left" if at_left else "right",
+                            xytext=(4 if at_left else -4, 0),
+                            textcoords="offset points", va="bottom")
+        ax.set_ylim(-0.6, len(members) + 0.1)
+        ax.set_yticks(range(len(members)), [series_label(r) for r in members],
+                      color=INK)
+        ax.set_xlim(0, widest * 1.15)
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: text(x)))
+        ax.grid(False, axis="y")
+        ax.tick_params(axis="y", length=0)
+        ax.set_xlabel(label)
+        ax.set_title(group_title(group) + f", n = {count(members[0].n)}")
+    return svg(figure, name)
+
+
+def figure_against_n(results, *arguments, **options):
+    """Lines where there are several n, otherwise bars."""
+    several = any(len({r.n for r in members}) > 1
+                  for members in by(results, lambda r: r.group()).values())
+    draw = metric_figure if several else bar_figure
+    return draw(results, *arguments, **options)
+
+
+# ---- the page ------------------------------------------------------------------
+
+
+def table(header, rows, text_columns=1):
+    def cell(tag, i, value):
+        kind = "" if i < text_columns else ' class="number"'
+        return f"<{tag}{kind}>{html.escape(str(value))}</{tag}>"
+    head = "".join(cell("th", i, v) for i, v in enumerate(header))
+    body = "".join("<tr>" + "".join(cell("td", i, v) for i, v in enumerate(row))
+                   + "</tr>\n" for row in rows)
+    return (f'<div class="scroll"><table><thead><tr>{head}</tr></thead>\n'
+            f"<tbody>{body}</tbody></table></div>\n")
+
+
+def details(summary, content):
+    """Folds a long table away; short ones stand open."""
+    is_open = content.count("<tr>") <= 16 and "<table" in content
+    return (f"<details{' open' if is_open else ''}><summary>"
+            f"{html.escape(summary)}</summary>\n{content}</details>\n")
+
+
+def figure_block(drawing, caption=""):
+    caption = f"<figcaption>{caption}</figcaption>" if caption else ""
+    return f'<figure><div class="scroll">{drawing}</div>{caption}</figure>\n'
+
+
+OP_TITLES = {
+    "find": "Point lookups (find)",
+    "lower_bound": "Lower bounds",
+    "count": "Counts of a key",
+    "range": "Range queries",
+}
+
+
+def throughput_table(results):
+    rows = []
+    for r in sorted(results, key=lambda r: (r.group(), r.n,
+                                            -r.counters["items_per_second"])):
+        c = r.counters
+        limit = f"{100 * c['of_limit']:.0f} %" if "of_limit" in c else ""
+        rows.append((r.index, r.space, group_title(r.group()), count(r.n),
+                     count(r.queries), f"{c['items_per_second'] / 1e6:,.1f}",
+                     f"{c['ns_per_lookup']:.3g}", limit,
+                     f"{c.get('GB_per_s', 0):,.0f}",
+                     "yes" if r.transfers else "no"))
+    return table(("index", "device", "keys", "n", "batch", "million/s",
+                  "ns each", "of limit", "GB/s", "transfers"), rows, 3)
+
+
+def main_results(results, op):
+    """Of an operation, without what only the sweep over batches measured."""
+    chosen = [r for r in results if r.op == op]
+    plain = {(r.index, r.space, r.n, r.group()) for r in chosen
+             if not r.transfers}
+    chosen = [r for r in chosen if not r.transfers
+              or (r.index, r.space, r.n, r.group()) not in plain]
+    most = {}
+    for r in chosen:
+        key = (r.space, r.group())
+        most[key] = max(most.get(key, 0), r.queries)
+    return [r for r in largest_batches(chosen)
+            if r.queries == most[(r.space, r.group())]]
+
+
+def throughput_section(results, palette):
+    parts = []
+    for op, title in OP_TITLES.items():
+        chosen = main_results(results, op)
+        if not chosen:
+            continue
+        transfers = any(r.transfers for r in chosen)
+        drawing = figure_against_n(
+            chosen, palette, f"throughput-{op}", "items_per_second",
+            "queries per second", limits=not transfers)
+        caption = ("On GPUs, queries travel from the host and results back."
+                   if transfers else "")
+        parts.append(f"<h3>{html.escape(title)}</h3>\n"
+                     + figure_block(drawing, caption)
+                     + details("Numbers", throughput_table(chosen)))
+    if not parts:
+        return "<p>No queries were measured in these runs.</p>"
+    return "".join(parts)
+
+
+def one_device_sentence(results):
+    spaces = sorted({r.space for r in results})
+    only = " and ".join(spaces) if spaces else "no device"
+    return (f"<p>These runs have {html.escape(only)} only; this plot needs a "
+            "CPU and a GPU. report.py draws it from the JSON files of "
+            "both.</p>")
+
+
+def has_both(results):
+    return len({r.on_gpu for r in results}) == 2
+
+
+def speedup_section(results, palette):
+    queries = [r for op in OP_TITLES for r in main_results(results, op)]
+    if not has_both(queries):
+        return one_device_sentence(results)
+    rows, bars = [], []
+    for (op, group, n), members in sorted(by(
+            queries, lambda r: (r.op, r.group(), r.n)).items()):
+        host = {r.index: r for r in members if not r.on_gpu}
+        gpu = {r.index: r for r in members if r.on_gpu}
+        if not host or not gpu:
+            continue
+        rate = "items_per_second"
+        pairs = [(index, gpu[index], host[index])
+                 for index in gpu if index in host]
+        pairs.append(("best of each", max(gpu.values(), key=lambda r: r.counters[rate]),
+                      max(host.values(), key=lambda r: r.counters[rate])))
+        for index, fast, slow in pairs:
+            ratio = fast.counters[rate] / slow.counters[rate]
+            bars.append((op, group, n, index, ratio))
+            rows.append((index, op, group_title(group), count(n),
+                         f"{slow.counters[rate] / 1e6:,.1f} ({slow.index})",
+                         f"{fast.counters[rate] / 1e6:,.1f} ({fast.index})",
+                         f"{ratio:.1f}"))
+    if not bars:
+        return ("<p>No key set was measured on both a CPU and a GPU, so there "
+                "is nothing to compare.</p>")
+    several = len({n for _, _, n, _, _ in bars}) > 1
+    drawing = (speedup_figure if several else speedup_bars)(bars, palette)
+    return (figure_block(drawing, "Throughput of the GPU ÷ throughput of the "
+                         "CPU, with transfers only where the runs timed them.")
+            + details("Numbers", table(
+                ("index", "operation", "keys", "n", "CPU, million/s",
+                 "GPU, million/s", "speed-up"), rows, 3)))
+
+
+def speedup_bars(bars, palette):
+    bars = sorted(bars, key=lambda b: (b[0], b[1], b[4]), reverse=True)
+    groups = sorted({b[1] for b in bars})
+    figure, ax = plt.subplots(num="speedup", layout="constrained",
+                              figsize=(7.5, 0.9 + 0.36 * len(bars)))
+    labels = []
+    for y, (op, group, _, index, ratio) in enumerate(bars):
+        color = INK if index == "best of each" else palette.style(index)["color"]
+        ax.barh(y, ratio, height=0.62, color=color)
+        ax.annotate(f"{ratio:.3g}×", (ratio, y), xytext=(5, 0),
+                    textcoords="offset points", va="center", fontsize=9)
+        labels.append(f"{op} · {index}" if len(groups) == 1
+                      else f"{op} · {group_title(group)} · {index}")
+    ax.axvline(1, color=MUTED, linewidth=1.2)
+    ax.set_yticks(range(len(bars)), labels, color=INK)
+    ax.set_xlim(0, max(b[4] for b in bars) * 1.12)
+    ax.set_ylim(-0.6, len(bars) - 0.4)
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}×"))
+    ax.grid(False, axis="y")
+    ax.tick_params(axis="y", length=0)
+    ax.set_xlabel("GPU ÷ CPU")
+    if len(groups) == 1:
+        ax.set_title(f"{group_title(groups[0])}, n = {count(bars[0][2])}")
+    return svg(figure, "speedup")
+
+
+def speedup_figure(bars, palette):
+    groups = by_tuple(bars, lambda b: (b[0], b[1]))
+    figure, axes = panels(len(groups), "speedup")
+    lines = Lines(palette)
+    for ax, ((op, group), members) in zip(axes, sorted(groups.items())):
+        values = []
+        for index, line in sorted(by_tuple(members, lambda b: b[3]).items()):
+            points = [(b[2], b[4]) for b in line]
+            values += [y for _, y in points]
+            if index == "best of each":
+                lines.draw(ax, points, "limit", True, index, color=INK,
+                           marker="*", markersize=8, linewidth=1, zorder=3)
+            else:
+                lines.draw(ax, points, index, True, index)
+        size_axis(ax, [b[2] for b in members], "number of keys n")
+        value_axis(ax, values, "GPU ÷ CPU", lambda x: f"{x:g}×")
+        ax.set_title(f"{op}, {group_title(group)}")
+    return svg(figure, "speedup") + lines.legend()
+
+
+def by_tuple(items, key):
+    groups = defaultdict(list)
+    for item in items:
+        groups[key(item)].append(item)
+    return groups
+
+
+def build_section(results, palette):
+    builds = [r for r in results if r.op == "build"]
+    if not builds:
+        return "<p>Builds were not measured in these runs (--ops build).</p>"
+    drawing = figure_against_n(builds, palette, "build", "build_ms",
+                               "milliseconds", text=si)
+    rows = [(r.index, r.space, group_title(r.group()), count(r.n),
+             f"{r.counters['build_ms']:,.3g}",
+             f"{r.counters['items_per_second'] / 1e6:,.1f}",
+             f"{r.counters['GB_per_s']:.3g}",
+             "yes" if r.transfers else "no")
+            for r in sorted(builds, key=lambda r: (r.group(), r.n,
+                                                   r.counters["build_ms"]))]
+    return (figure_block(drawing, "Without values, keys come sorted and are "
+                         "only checked and copied; with values they come in "
+                         "any order. Lower is better.")
+            + details("Numbers", table(
+                ("index", "device", "keys", "n", "ms", "million keys/s",
+                 "GB/s", "transfers"), rows, 3)))
+
+
+def memory_section(results, palette):
+    seen = {}
+    for r in results:
+        if "bytes_per_key" in r.counters:
+            tags = {k: v for k, v in r.tags.items() if k in ("keys", "values")}
+            plain = Result("memory", r.index, r.key, r.space, r.n, tags,
+                           r.counters, r.source)
+            seen[(r.index, r.key, r.space, r.n, *tags.items())] = plain
+    if not seen:
+        return "<p>No index was measured in these runs.</p>"
+    plain = list(seen.values())
+    drawing = figure_against_n(plain, palette, "memory", "bytes_per_key",
+                               "bytes per key", text=lambda x: f"{x:.3g}")
+    rows = [(r.index, r.space, group_title(r.group()), count(r.n),
+             bytes_text(r.counters["bytes_per_key"]))
+            for r in sorted(plain, key=lambda r: (r.group(), r.n,
+                                                  r.counters["bytes_per_key"]))]
+    return (figure_block(drawing, "All that the index holds, keys and values "
+                         "included. Lower is better.")
+            + details("Numbers", table(
+                ("index", "device", "keys", "n", "bytes per key"), rows, 3)))
+
+
+def crossing(host, gpu):
+    """The smallest batch from which on the GPU is ahead, or None."""
+    common = sorted(set(host) & set(gpu))
+    ahead = None
+    for q in reversed(common):
+        if gpu[q] <= host[q]:
+            break
+        ahead = q
+    return ahead
+
+
+def batch_section(results, palette):
+    sweep = [r for r in results if r.op == "find"
+             and (r.transfers or not r.on_gpu)]
+    if not has_both(sweep):
+        return one_device_sentence(results)
+    groups = {}
+    for key, members in sorted(by(sweep, lambda r: (r.group(), r.n)).items()):
+        batches = [{r.queries for r in members if r.on_gpu == side}
+                   for side in (True, False)]
+        if len(batches[0] & batches[1]) > 1:
+            groups[key] = members
+    if not groups:
+        return ("<p>Batch sizes were not swept in these runs "
+                "(kindex_bench --sweep).</p>")
+    figure, axes = panels(len(groups), "batches")
+    lines, rows = Lines(palette), []
+    for ax, ((group, n), members) in zip(axes, groups.items()):
+        best = {True: {}, False: {}}
+        series = by(members, lambda r: (series_label(r), r.index, r.on_gpu))
+        for (label, index, gpu), line in sorted(series.items()):
+            points = [(r.queries, r.counters["items_per_second"])
+                      for r in line]
+            for q, rate in points:
+                best[gpu][q] = max(best[gpu].get(q, 0), rate)
+            lines.draw(ax, points, index, gpu, label, markersize=4.5,
+                       linewidth=1.6)
+        rates = [r.counters["items_per_second"] for r in members]
+        win = crossing(best[False], best[True])
+        size_axis(ax, [r.queries for r in members], "lookups per batch")
+        value_axis(ax, rates, "lookups per second")
+        ax.set_title(f"{group_title(group)}, n = {count(n)}")
+        if win:
+            ax.axvline(win, color=INK, linewidth=1.2)
+            ax.annotate(f"GPU ahead from {count(win)}", (win, 0),
+                        xycoords=("data", "axes fraction"), xytext=(5, 6),
+                        textcoords="offset points", fontsize=9)
+        for label in sorted({r.index for r in members}):
+            sides = [{r.queries: r.counters["items_per_second"]
+                      for r in members if r.index == label and r.on_gpu == side}
+                     for side in (False, True)]
+            if all(sides):
+                at = crossing(*sides)
+                rows.append((label, group_title(group), count(n),
+                             count(at) if at else "at no batch measured"))
+        rows.append(("best of each", group_title(group), count(n),
+                     count(win) if win else "at no batch measured"))
+    drawing = svg(figure, "batches") + lines.legend()
+    return (figure_block(drawing,
+                         "On the GPU, queries travel from the host and results "
+                         "back; the mark is where the fastest GPU index "
+                         "overtakes the fastest CPU index for good.")
+            + details("Numbers", table(
+                ("index", "keys", "n", "GPU ahead from"), rows, 2)))
+
+
+def limits_section(results):
+    rows = []
+    for r in sorted((r for r in results if r.index == "limit"),
+                    key=lambda r: (r.space, r.op, r.key, r.n)):
+        if r.op == "copy":
+            rows.append((r.space, "copy", f"{r.n * 8 / 2**30:g} GiB", "",
+                         f"{r.counters['GB_per_s']:,.0f}", "", ""))
+        else:
+            rows.append((r.space, "one sector per query",
+                         f"{count(r.n)} {r.key}, values {r.tags['values']}",
+                         count(r.queries), f"{r.counters['GB_per_s']:,.0f}",
+                         f"{r.counters['items_per_second'] / 1e6:,.0f}",
+                         f"{r.counters['ns_per_lookup']:.3g}"))
+    if not rows:
+        return "<p>Limits were not measured in these runs.</p>"
+    return table(("device", "limit", "array", "batch", "GB/s",
+                  "million queries/s", "ns each"), rows, 3)
+
+
+CONTEXT_NAMES = [
+    ("date", "measured"), ("host_name", "host"), ("cpu", "CPU"),
+    ("host_threads", "host threads"), ("openmp", "OpenMP settings"),
+    ("gpu", "GPU"), ("gpu_memory_gib", "GPU memory, GiB"),
+    ("gpu_driver", "GPU driver"), ("cuda", "CUDA"), ("spaces", "Kokkos spaces"),
+    ("kokkos_version", "Kokkos"), ("compiler", "compiler"),
+    ("build_type", "build type"), ("kindex_version", "Kindex"),
+    ("git_commit", "commit"), ("left_out", "left out")]
+
+
+def context_section(contexts):
+    names = [(key, name) for key, name in CONTEXT_NAMES
+             if any(key in context for context in contexts.values())]
+    rows = [[name] + [context.get(key, "") for context in contexts.values()]
+            for key, name in names]
+    header = [""] + [path.split("/")[-1] for path in contexts]
+    text = table(header, rows, len(header))
+    for path, context in contexts.items():
+        if "kokkos" in context:
+            text += details(f"Kokkos configuration of {path.split('/')[-1]}",
+                            f"<pre>{html.escape(context['kokkos'])}</pre>")
+    return text
+
+
+def headline(results):
+    """The fastest point lookups of each device at the largest n."""
+    rows = []
+    for space in sorted({r.space for r in results}):
+        finds = [r for r in results if r.op == "find" and r.space == space
+                 and not r.transfers]
+        if not finds:
+            continue
+        best = max(finds, key=lambda r: (r.n, r.counters["items_per_second"]))
+        rate = best.counters["items_per_second"]
+        text = (f"{si(rate)} lookups/s" if rate < 1e9
+                else f"{rate / 1e9:.1f} billion lookups/s")
+        rows.append(f"<li><b>{text}</b><span>{html.escape(space)}, "
+                    f"{html.escape(best.index)}, {count(best.n)} "
+                    f"{html.escape(best.key)} keys</span></li>")
+    return f'<ul class="headline">{"".join(rows)}</ul>' if rows else ""
+
+
+STYLE = """
+:root { color-scheme: light dark; --page: #fcfcfb; --ink: #1b1b1a;
+  --muted: #5d5c58; --grid: #dedcd6; --card: #ffffff;
+  --series-1: #1f6fd1; --series-2: #c2531a; --series-3: #14805e;
+  --series-4: #9a3fb5; --series-5: #a87900; --series-6: #c0305f;
+  --series-7: #4d6b1f; --series-8: #55606e; }
+@media (prefers-color-scheme: dark) { :root { --page: #161615; --ink: #f1f0ec;
+  --muted: #b3b1a9; --grid: #3a3935; --card: #1e1e1c;
+  --series-1: #6ea8f5; --series-2: #f08a4f; --series-3: #3fc397;
+  --series-4: #cf8be6; --series-5: #e0b23c; --series-6: #f27a9f;
+  --series-7: #a5cc63; --series-8: #a9b4c2; } }
+body { margin: 0; background: var(--page); color: var(--ink);
+  font: 16px/1.55 system-ui, "Segoe UI", "DejaVu Sans", sans-serif; }
+main { max-width: 1180px; margin: 0 auto; padding: 2rem 1.25rem 4rem; }
+h1 { font-size: 1.7rem; margin: 0 0 .25rem; }
+h2 { font-size: 1.25rem; margin: 2.75rem 0 .5rem;
+  padding-top: 1rem; border-top: 1px solid var(--grid); }
+h3 { font-size: 1rem; margin: 1.75rem 0 .5rem; }
+p, figcaption, .sub { color: var(--muted); max-width: 75ch; }
+figcaption { font-size: .88rem; margin-top: .25rem; }
+figure { margin: .5rem 0; }
+.scroll { overflow-x: auto; }
+svg[role=img] { max-width: 100%; min-width: 340px; height: auto; display: block; }
+.legend { list-style: none; padding: 0; margin: .5rem 0; display: flex;
+  flex-wrap: wrap; gap: .2rem 1.5rem; font-size: .85rem; }
+.legend svg { margin-right: .5rem; vertical-align: middle; }
+svg text { font-family: system-ui, "Segoe UI", "DejaVu Sans", sans-serif; }
+table { border-collapse: collapse; font-size: .86rem;
+  font-variant-numeric: tabular-nums; margin: .5rem 0; }
+th { text-align: left; font-weight: 600; color: var(--muted);
+  vertical-align: bottom; }
+th, td { padding: .25rem 1.1rem .25rem 0; border-bottom: 1px solid var(--grid); }
+td { white-space: nowrap; }
+.context td { white-space: normal; }
+.number { text-align: right; }
+summary { cursor: pointer; color: var(--muted); font-size: .9rem;
+  padding: .25rem 0; }
+pre { font-size: .8rem; overflow-x: auto; background: var(--card);
+  border: 1px solid var(--grid); padding: .75rem; }
+.headline { display: flex; flex-wrap: wrap; gap: 1rem; list-style: none;
+  padding: 0; margin: 1.25rem 0; }
+.headline li { background: var(--card); border: 1px solid var(--grid);
+  border-radius: 6px; padding: .7rem 1rem; }
+.headline b { display: block; font-size: 1.25rem; }
+.headline span { color: var(--muted); font-size: .88rem; }
+.failed { border-left: 4px solid #d0342c; padding: .25rem 1rem; }
+"""
+
+
+def failures(failed):
+    if not failed:
+        return ""
+    rows = "".join(f"<li><code>{html.escape(name)}</code>: "
+                   f"{html.escape(message)}</li>" for name, message in failed)
+    return (f'<div class="failed"><b>{len(failed)} benchmarks failed and are '
+            f"missing below.</b><ul>{rows}</ul></div>")
+
+
+def page(results, contexts, failed):
+    palette = Palette(results)
+    measured = [r for r in results if r.index != "limit"]
+    dates = sorted(c.get("date", "")[:10] for c in contexts.values())
+    sections = [
+        ("Throughput", throughput_section(measured, palette)),
+        ("GPU against CPU", speedup_section(measured, palette)),
+        ("Batch size at which the GPU starts to win",
+         batch_section(measured, palette)),
+        ("Build time", build_section(measured, palette)),
+        ("Memory", memory_section(measured, palette)),
+        ("Limits of the devices",
+         "<p>What the same run measured without any index: copying, and the "
+         "one-sector limit, where each query is read, one random 32-byte "
+         "sector of an array of the index's size is gathered, and one result "
+         "is written.</p>" + limits_section(results)),
+        ("Circumstances",
+         f'<div class="context">{context_section(contexts)}</div>'),
+    ]
+    body = "".join(f"<section><h2>{title}</h2>\n{content}</section>\n"
+                   for title, content in sections)
+    return f"""<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Kindex benchmark</title><style>{STYLE}</style></head>
+<body><main>
+<h1>Kindex benchmark</h1>
+<div class="sub">{html.escape(", ".join(dict.fromkeys(dates)))} · all results
+verified against a host reference before they were timed; medians.
+Lines and bars: solid for GPUs, dashed or hatched for CPUs.</div>
+{headline(measured)}{failures(failed)}
+{body}</main></body></html>
+"""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("json", nargs="+", help="results of kindex_bench")
+    parser.add_argument("--output", default="report.html", help="HTML file")
+    arguments = parser.parse_args()
+    try:
+        results, contexts, failed = load(arguments.json)
+    except (OSError, ValueError, KeyError) as error:
+        sys.exit(f"report.py: cannot read the results: {error}")
+    text = page(results, contexts, failed)
+    with open(arguments.output, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+if __name__ == "__main__":
+    main()

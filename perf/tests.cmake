@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+# ---- the key sets ------------------------------------------------------------
+
+find_package(GTest REQUIRED)
+add_executable(kindex_generator_tests
+               "${PROJECT_SOURCE_DIR}/unit_tests/test_generators.cpp")
+target_link_libraries(kindex_generator_tests PRIVATE kindex_perf_data
+                                                     GTest::gtest_main)
+kindex_use_runtime(kindex_generator_tests)
+add_test(NAME perf.generators COMMAND kindex_generator_tests)
+set_tests_properties(perf.generators PROPERTIES LABELS perf)
+
+# ---- the program, on sets so small that it takes seconds -----------------------
+
+set(smoke_environment OMP_WAIT_POLICY=passive OMP_PROC_BIND=false)
+function(kindex_add_smoke name)
+  add_test(NAME perf.${name} COMMAND ${ARGN})
+  set_tests_properties(perf.${name} PROPERTIES LABELS perf TIMEOUT 300
+                                               ENVIRONMENT
+                                               "${smoke_environment}")
+endfunction()
+
+set(tiny --queries 300 --benchmark_min_time=0.001)
+set(every_operation --index all --ops build,find,lower_bound,count,range)
+
+# Every key type, value and operation of every index is verified.
+set(every_type)
+foreach(type IN ITEMS u8 u16 u32 u64 i8 i16 i32 i64 f32 f64 k128)
+  list(APPEND every_type --keys uniform:${type}:5000)
+endforeach()
+kindex_add_smoke(
+  every_type kindex_bench ${every_type} ${tiny} ${every_operation} --values
+  none,u32,u64 --hit-rate 0.5 --benchmark_filter=build|find|lower_bound|count|range)
+
+# Sets with equal keys, other orders, and the way to the device.
+kindex_add_smoke(
+  orders kindex_bench --keys wiki:u64:20000 --keys uniform:u8:20000 --keys
+  wiki:u16:70000 ${tiny} ${every_operation} --order zipf:0.99 --transfers in
+  --range-hits 3)
+kindex_add_smoke(sorted_order kindex_bench --keys osm:i64:1 --keys
+                 fb:u64:30 ${tiny} ${every_operation} --order sorted --sweep)
+
+kindex_add_smoke(list kindex_bench --list --keys dense:u32:2^20)
+set_tests_properties(
+  perf.list PROPERTIES PASS_REGULAR_EXPRESSION
+                       "find/sorted_array/u32/[A-Za-z]+/n:1048576/keys:dense")
+
+foreach(case IN ITEMS "keys=nonsense:u32:10=no generator 'nonsense'"
+                      "index=nonsense=no 'nonsense' in this build"
+                      "space=nonsense=no 'nonsense' in this build"
+                      "ops=nonsense=no 'nonsense'"
+                      "order=zipf:x=zipf:THETA")
+  string(REGEX MATCH "^([a-z]+)=([^=]+)=(.*)$" case "${case}")
+  kindex_add_smoke(refuses_${CMAKE_MATCH_1} kindex_bench --${CMAKE_MATCH_1}
+                   ${CMAKE_MATCH_2})
+  set_tests_properties(perf.refuses_${CMAKE_MATCH_1}
+                       PROPERTIES PASS_REGULAR_EXPRESSION "${CMAKE_MATCH_3}")
+endforeach()
+
+# A wrong answer is noticed, named, and fails the run.
+add_executable(kindex_wrong_answers_test WrongAnswers.cpp Session.cpp Limits.cpp)
+target_link_libraries(kindex_wrong_answers_test
+                      PRIVATE kindex_perf_data benchmark::benchmark
+                              GTest::gtest)
+kindex_use_runtime(kindex_wrong_answers_test)
+add_test(NAME perf.wrong_answers COMMAND kindex_wrong_answers_test)
+set_tests_properties(perf.wrong_answers
+                     PROPERTIES LABELS perf ENVIRONMENT "${smoke_environment}")
+
+# ---- results and reports -----------------------------------------------------
+
+kindex_add_smoke(json kindex_bench --keys isbn:u64:10000 ${tiny} --json
+                 "${CMAKE_CURRENT_BINARY_DIR}/smoke.json")
+set_tests_properties(perf.json PROPERTIES FIXTURES_SETUP perf_json)
+find_program(Kindex_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
+if(Kindex_PYTHON)
+  execute_process(
+    COMMAND "${Kindex_PYTHON}" -c "import matplotlib"
+    RESULT_VARIABLE no_matplotlib
+    OUTPUT_QUIET ERROR_QUIET)
+  kindex_add_smoke(
+    json_is_complete "${Kindex_PYTHON}"
+    "${CMAKE_CURRENT_SOURCE_DIR}/check_json.py"
+    "${CMAKE_CURRENT_BINARY_DIR}/smoke.json")
+  set_tests_properties(perf.json_is_complete PROPERTIES FIXTURES_REQUIRED
+                                                        perf_json)
+endif()
+if(Kindex_PYTHON AND NOT no_matplotlib)
+  kindex_add_smoke(
+    report kindex_bench --keys normal:f64:10000 ${tiny} --report
+    "${CMAKE_CURRENT_BINARY_DIR}/smoke.html")
+endif()
