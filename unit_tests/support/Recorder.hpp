@@ -143,7 +143,11 @@ inline std::vector<std::string> violations(const std::vector<Event>& events,
       found.push_back("not of the instance: " + event.text());
     if (event.kind == Event::fence && allowed == Fences::none)
       found.push_back("not asynchronous: " + event.text());
-    if (event.kind == Event::fence || event.kind == Event::copy) continue;
+    // What is freed had its label when it was allocated; Kokkos frees memory
+    // of its own without.
+    if (event.kind == Event::fence || event.kind == Event::copy ||
+        event.kind == Event::deallocation)
+      continue;
     // Kokkos initialises a View by a kernel `Kokkos::View::initialization
     // [label]`.
     std::string label = event.label;
