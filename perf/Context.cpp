@@ -62,7 +62,15 @@ std::string openmp_settings() {
 std::string kokkos_configuration() {
   std::ostringstream out;
   Kokkos::print_configuration(out, true);
-  return out.str();
+  // On one line: console output repeats it.
+  std::istringstream in(out.str());
+  std::string joined;
+  for (std::string line; std::getline(in, line);) {
+    const std::size_t text = line.find_first_not_of(' ');
+    if (text == std::string::npos) continue;
+    joined += (joined.empty() ? "" : "; ") + line.substr(text);
+  }
+  return joined;
 }
 
 #ifdef KOKKOS_ENABLE_CUDA

@@ -20,7 +20,7 @@ namespace kindex::perf {
 /// The value stored with the key of `row`: unlike its row, so that an index
 /// that returns positions instead of values is caught.
 template <class Value>
-KOKKOS_INLINE_FUNCTION Value value_of_row(std::uint64_t row) {
+Value value_of_row(std::uint64_t row) {
   return static_cast<Value>(mix(row));
 }
 

@@ -126,7 +126,7 @@ void declare(CLI::App& app, RawOptions& raw, Options& options) {
       ->delimiter(',')
       ->default_val(std::vector<std::string>{"none"});
   app.add_option("--queries", raw.queries,
-                 "lookups per batch (default: 4M on hosts, 32M on GPUs)");
+                 "lookups per batch (default: 2^21 on hosts, 2^25 on GPUs)");
   app.add_option("--host-queries", raw.host_queries,
                  "lookups per batch on hosts, where it shall differ");
   app.add_option("--hit-rate", options.hit_rate,
@@ -157,12 +157,6 @@ bool is_for_benchmark(const std::string& argument) {
 }
 
 }  // namespace
-
-std::uint64_t Options::batch(bool on_host) const {
-  if (on_host && host_queries > 0) return host_queries;
-  if (queries > 0) return queries;
-  return on_host ? std::uint64_t{1} << 22 : std::uint64_t{1} << 25;
-}
 
 CommandLine parse_command_line(int argc, char** argv) {
   CommandLine line;

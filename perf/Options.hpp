@@ -62,7 +62,11 @@ struct Options {
   bool list = false;
 
   /// Lookups per batch on a host, or on a device with its own memory.
-  std::uint64_t batch(bool on_host) const;
+  std::uint64_t batch(bool on_host) const {
+    if (on_host && host_queries > 0) return host_queries;
+    if (queries > 0) return queries;
+    return on_host ? std::uint64_t{1} << 21 : std::uint64_t{1} << 25;
+  }
 };
 
 /// The command line, divided among those who read it.

@@ -7,6 +7,8 @@
 /// sequence can be computed alone, so filling an array is parallel and gives
 /// the same bits on every machine and for every number of threads.
 
+#include <Kokkos_Macros.hpp>
+
 #include <bit>
 #include <cstdint>
 
@@ -14,7 +16,7 @@ namespace kindex::perf {
 
 /// The finaliser of splitmix64 (Steele, Lea and Flood, 2014): a bijection of
 /// 64-bit words whose outputs on a counter pass statistical tests.
-constexpr std::uint64_t mix(std::uint64_t x) {
+KOKKOS_FUNCTION constexpr std::uint64_t mix(std::uint64_t x) {
   x += 0x9e3779b97f4a7c15u;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;

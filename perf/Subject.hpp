@@ -143,11 +143,11 @@ struct Subject {
 };
 
 /// How many batches of `queries` are asked in turn, so that what one brought
-/// into the caches is gone when it comes again: 128 MiB of them, as far as they
+/// into the caches is gone when it comes again: 64 MiB of them, as far as they
 /// are few enough.
 inline std::uint64_t batches_in_turn(std::uint64_t queries,
                                      std::uint64_t bytes_per_query) {
-  constexpr std::uint64_t enough = std::uint64_t{1} << 27;
+  constexpr std::uint64_t enough = std::uint64_t{1} << 26;
   const std::uint64_t bytes = queries * bytes_per_query;
   return std::clamp<std::uint64_t>((enough + bytes - 1) / bytes, 1, 256);
 }

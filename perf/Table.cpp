@@ -72,9 +72,9 @@ void TableReporter::ReportRuns(const std::vector<Run>& runs) {
       row.insert(row.end(), {"FAILED", "", "", "", "", ""});
     } else {
       row.push_back(counter(run, "items_per_second", "%.1f", 1e-6));
-      row.push_back(counter(run, "ns_per_lookup", "%.3g"));
+      row.push_back(counter(run, "ns_per_lookup", "%.3f"));
       row.push_back(counter(run, "of_limit", "%.0f %%", 100));
-      row.push_back(counter(run, "GB_per_s", "%.3g"));
+      row.push_back(counter(run, "GB_per_s", "%.2f"));
       row.push_back(counter(run, "build_ms", "%.2f"));
       row.push_back(counter(run, "bytes_per_key", "%.2f"));
     }

@@ -122,8 +122,9 @@ def si(x):
     return f"{x:.3g}"
 
 
-def bytes_text(x):
-    return f"{x:.2f}"
+def digits(x):
+    """Three digits, never as a power of ten."""
+    return f"{x:,.0f}" if abs(x) >= 100 else f"{x:.3g}"
 
 
 # ---- plots ---------------------------------------------------------------------
@@ -474,8 +475,8 @@ def throughput_table(results):
         limit = f"{100 * c['of_limit']:.0f} %" if "of_limit" in c else ""
         rows.append((r.index, r.space, group_title(r.group()), count(r.n),
                      count(r.queries), f"{c['items_per_second'] / 1e6:,.1f}",
-                     f"{c['ns_per_lookup']:.3g}", limit,
-                     f"{c.get('GB_per_s', 0):,.0f}",
+                     digits(c["ns_per_lookup"]), limit,
+                     digits(c.get("GB_per_s", 0)),
                      "yes" if r.transfers else "no"))
     return table(("index", "device", "keys", "n", "batch", "million/s",
                   "ns each", "of limit", "GB/s", "transfers"), rows, 3)
@@ -623,9 +624,9 @@ def build_section(results, palette):
     drawing = figure_against_n(builds, palette, "build", "build_ms",
                                "milliseconds", text=si)
     rows = [(r.index, r.space, group_title(r.group()), count(r.n),
-             f"{r.counters['build_ms']:,.3g}",
+             digits(r.counters["build_ms"]),
              f"{r.counters['items_per_second'] / 1e6:,.1f}",
-             f"{r.counters['GB_per_s']:.3g}",
+             digits(r.counters["GB_per_s"]),
              "yes" if r.transfers else "no")
             for r in sorted(builds, key=lambda r: (r.group(), r.n,
                                                    r.counters["build_ms"]))]
@@ -651,7 +652,7 @@ def memory_section(results, palette):
     drawing = figure_against_n(plain, palette, "memory", "bytes_per_key",
                                "bytes per key", text=lambda x: f"{x:.3g}")
     rows = [(r.index, r.space, group_title(r.group()), count(r.n),
-             bytes_text(r.counters["bytes_per_key"]))
+             f"{r.counters['bytes_per_key']:.2f}")
             for r in sorted(plain, key=lambda r: (r.group(), r.n,
                                                   r.counters["bytes_per_key"]))]
     return (figure_block(drawing, "All that the index holds, keys and values "
@@ -732,13 +733,13 @@ def limits_section(results):
                     key=lambda r: (r.space, r.op, r.key, r.n)):
         if r.op == "copy":
             rows.append((r.space, "copy", f"{r.n * 8 / 2**30:g} GiB", "",
-                         f"{r.counters['GB_per_s']:,.0f}", "", ""))
+                         digits(r.counters["GB_per_s"]), "", ""))
         else:
             rows.append((r.space, "one sector per query",
                          f"{count(r.n)} {r.key}, values {r.tags['values']}",
-                         count(r.queries), f"{r.counters['GB_per_s']:,.0f}",
+                         count(r.queries), digits(r.counters["GB_per_s"]),
                          f"{r.counters['items_per_second'] / 1e6:,.0f}",
-                         f"{r.counters['ns_per_lookup']:.3g}"))
+                         digits(r.counters["ns_per_lookup"])))
     if not rows:
         return "<p>Limits were not measured in these runs.</p>"
     return table(("device", "limit", "array", "batch", "GB/s",
@@ -764,8 +765,9 @@ def context_section(contexts):
     text = table(header, rows, len(header))
     for path, context in contexts.items():
         if "kokkos" in context:
+            lines = context["kokkos"].replace("; ", "\n")
             text += details(f"Kokkos configuration of {path.split('/')[-1]}",
-                            f"<pre>{html.escape(context['kokkos'])}</pre>")
+                            f"<pre>{html.escape(lines)}</pre>")
     return text
 
 

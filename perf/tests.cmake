@@ -13,10 +13,10 @@ set_tests_properties(perf.generators PROPERTIES LABELS perf)
 
 # ---- the program, on sets so small that it takes seconds -----------------------
 
-set(smoke_environment OMP_WAIT_POLICY=passive OMP_PROC_BIND=false)
+set(smoke_environment OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive OMP_PROC_BIND=false)
 function(kindex_add_smoke name)
   add_test(NAME perf.${name} COMMAND ${ARGN})
-  set_tests_properties(perf.${name} PROPERTIES LABELS perf TIMEOUT 300
+  set_tests_properties(perf.${name} PROPERTIES LABELS perf TIMEOUT 600
                                                ENVIRONMENT
                                                "${smoke_environment}")
 endfunction()
@@ -31,13 +31,13 @@ foreach(type IN ITEMS u8 u16 u32 u64 i8 i16 i32 i64 f32 f64 k128)
 endforeach()
 kindex_add_smoke(
   every_type kindex_bench ${every_type} ${tiny} ${every_operation} --values
-  none,u32,u64 --hit-rate 0.5 --benchmark_filter=build|find|lower_bound|count|range)
+  none,u64 --hit-rate 0.5 --benchmark_filter=build|find|lower_bound|count|range)
 
 # Sets with equal keys, other orders, and the way to the device.
 kindex_add_smoke(
   orders kindex_bench --keys wiki:u64:20000 --keys uniform:u8:20000 --keys
   wiki:u16:70000 ${tiny} ${every_operation} --order zipf:0.99 --transfers in
-  --range-hits 3)
+  --range-hits 3 --values u32)
 kindex_add_smoke(sorted_order kindex_bench --keys osm:i64:1 --keys
                  fb:u64:30 ${tiny} ${every_operation} --order sorted --sweep)
 
