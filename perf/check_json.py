@@ -28,4 +28,4 @@ for benchmark in content["benchmarks"]:
     wrong += [f"{benchmark['name']} lacks {name}"
               for name in COUNTERS[op] if not benchmark.get(name, 0) > 0]
 wrong += [f"no benchmark of {op}" for op in set(COUNTERS) - seen]
-sys.exit("\n".join(wrong))
+sys.exit("\n".join(wrong) or 0)
