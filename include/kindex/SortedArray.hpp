@@ -120,6 +120,8 @@ class SortedArray<Key, Value, MemorySpace, Layout>::Ref
  public:
   /// Positions are ranks.
   static constexpr bool is_contiguous = true;
+  /// Each lookup reads one key at a time: nothing to share among lanes.
+  static constexpr int lanes = 1;
 
   /// A handle of the empty index.
   Ref() = default;
@@ -132,8 +134,8 @@ class SortedArray<Key, Value, MemorySpace, Layout>::Ref
   KOKKOS_FUNCTION size_type size() const { return entries_.size; }
 
   /// The lower bounds of W keys; their loads overlap.
-  template <int W>
-  KOKKOS_FUNCTION void search(const Key (&keys)[W],
+  template <class Group, int W>
+  KOKKOS_FUNCTION void search(const Group&, const Key (&keys)[W],
                               size_type (&positions)[W]) const {
     for (int w = 0; w < W; ++w) positions[w] = 0;
     if (size() == 0) return;

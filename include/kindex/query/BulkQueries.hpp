@@ -158,9 +158,9 @@ class BulkQueries {
   ///
   /// Three kernels (bounds, prefix sum, copy) and one fence of `space`, which
   /// must know the number of hits to allocate the result; the copy is
-  /// asynchronous. Allocates the result and `workspace_bytes(m)` bytes, the
-  /// latter only unless the policy has a workspace. Moves each hit's value
-  /// once in and once out.
+  /// asynchronous. Allocates the result and, unless the policy has a
+  /// workspace, `workspace_bytes(m)` bytes behind the offsets, which live as
+  /// long as they. Moves each hit's value once in and once out.
   ///
   /// \throws Error if `hi` has not as many elements as `lo`, or the policy's
   ///   workspace is too small.
@@ -294,13 +294,15 @@ class BulkQueries {
 
     RangeHits<Key, Value, MemorySpace> hits;
     using Offsets = decltype(hits.offsets);
-    hits.offsets = Offsets(uninitialised("offsets"), l.size + 1);
-    Offsets allocated;
-    size_type* first = reinterpret_cast<size_type*>(policy.workspace());
-    if (first == nullptr) {
-      allocated = Offsets(uninitialised("first"), l.size);
-      first = allocated.data();
-    }
+    // The first ranks lie behind the offsets, in memory that the results keep:
+    // Kokkos fences all instances when it frees a View.
+    const bool own = policy.workspace() == nullptr;
+    const Offsets all(uninitialised("offsets"),
+                      l.size + 1 + (own ? l.size : 0));
+    hits.offsets = Kokkos::subview(
+        all, Kokkos::pair<std::size_t, std::size_t>(0, l.size + 1));
+    size_type* first = own ? all.data() + l.size + 1
+                           : reinterpret_cast<size_type*>(policy.workspace());
 
     using Verb = PairVerb<Key, element<Bounds>, size_type, size_type,
                           PairForm::first_and_count>;

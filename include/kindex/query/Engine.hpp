@@ -6,6 +6,7 @@
 /// The bulk engine: the one kernel that runs a batch of lookups, for every
 /// index and every verb.
 
+#include <kindex/query/LaneGroup.hpp>
 #include <kindex/query/LookupPolicy.hpp>
 #include <kindex/query/Probe.hpp>
 
@@ -66,14 +67,15 @@ Schedule make_schedule(const Exec& space, const LookupPolicy& policy,
   return schedule;
 }
 
-/// Runs the lookups of a tile, W at once.
+/// Runs the lookups of a tile: each thread brings its own queries, W at once,
+/// and the lanes of a group search all of theirs together.
 ///
 /// \tparam Verb what is asked and where answers go:
 ///   - `static constexpr int probes`: searches per query, 1 or 2;
-///   - `Probe<Key> probe<p>(size_type query) const`;
+///   - `void make_probes(size_type query, Probe<Key> (&)[probes]) const`;
 ///   - `void store(const Ref&, size_type query, const Probe<Key> (&)[probes],
 ///     const size_type (&positions)[probes]) const`.
-template <class Ref, class Verb, int W>
+template <class Group, class Ref, class Verb, int W>
 struct LookupKernel {
   using Key = typename Ref::key_type;
 
@@ -88,35 +90,33 @@ struct LookupKernel {
     for (size_type begin = team.league_rank() * tile; begin < queries;
          begin += team.league_size() * tile) {
       const size_type end = begin + tile < queries ? begin + tile : queries;
-      // Neighbouring threads take neighbouring queries.
-      for (size_type first = begin + team.team_rank(); first < end;
-           first += threads * W)
-        run(first, threads, end);
+      // Neighbouring threads take neighbouring queries, and all threads of a
+      // team make the same number of rounds: lanes need each other.
+      for (size_type first = begin; first < end; first += threads * W)
+        run(first + team.team_rank(), threads, end);
     }
   }
 
   KOKKOS_FUNCTION void run(size_type first, size_type step,
                            size_type end) const {
     constexpr int probes = Verb::probes;
-    constexpr int count = W * probes;
     Probe<Key> probe[W][probes];
-    Key keys[count];
-    size_type positions[count];
+    Key keys[W * probes];
+    size_type positions[W * probes];
     for (int w = 0; w < W; ++w) {
-      // The last tile's spare places repeat its first query.
-      const size_type query = first + w * step < end ? first + w * step : first;
+      // Spare places of the last tile repeat its last query.
+      const size_type query =
+          first + w * step < end ? first + w * step : end - 1;
       verb.make_probes(query, probe[w]);
       for (int p = 0; p < probes; ++p) keys[w * probes + p] = probe[w][p].key;
     }
-    ref.search(keys, positions);
+    ref.search(Group(), keys, positions);
     for (int w = 0; w < W; ++w) {
       const size_type query = first + w * step;
-      if (query < end) {
-        size_type found[probes];
-        for (int p = 0; p < probes; ++p)
-          found[p] = probe[w][p].above ? ref.size() : positions[w * probes + p];
-        verb.store(ref, query, probe[w], found);
-      }
+      size_type found[probes];
+      for (int p = 0; p < probes; ++p)
+        found[p] = probe[w][p].above ? ref.size() : positions[w * probes + p];
+      if (query < end) verb.store(ref, query, probe[w], found);
     }
   }
 };
@@ -153,7 +153,9 @@ void run_lookups(const std::string& label, const Exec& space, const Ref& ref,
                  const Verb& verb, size_type queries,
                  const LookupPolicy& policy) {
   if (queries == 0) return;
-  using Kernel = LookupKernel<Ref, Verb, DeviceTraits<Exec>::lookups_in_flight>;
+  using Group = typename GroupOn<Exec, Ref::lanes>::type;
+  using Kernel =
+      LookupKernel<Group, Ref, Verb, DeviceTraits<Exec>::lookups_in_flight>;
   run_teams(
       space, label, Kernel{ref, verb, queries, 0}, queries, policy,
       [](Kernel& kernel, size_type tile) { kernel.tile = tile; },

@@ -5,6 +5,7 @@
 /// \file
 /// The verbs of a single query, inside the caller's own kernels.
 
+#include <kindex/query/LaneGroup.hpp>
 #include <kindex/query/Probe.hpp>
 
 namespace kindex::query {
@@ -121,7 +122,7 @@ class RefVerbs {
   KOKKOS_FUNCTION size_type locate(const Probe<Key>& probe) const {
     const Key keys[1] = {probe.key};
     size_type positions[1];
-    self().search(keys, positions);
+    self().search(SingleLane{}, keys, positions);
     return probe.above ? self().size() : positions[0];
   }
 

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef KINDEX_QUERY_LOAD_HPP
+#define KINDEX_QUERY_LOAD_HPP
+
+/// \file
+/// Loads that say how soon the same memory is wanted again.
+
+#include <kindex/Types.hpp>
+
+#ifdef KOKKOS_ENABLE_CUDA
+#include <kindex/cuda/Load.hpp>
+#endif
+
+namespace kindex::query {
+
+/// How soon the same memory is wanted again.
+enum class Reuse {
+  often,  ///< by other lookups: worth a place in all caches
+  soon,   ///< by this lookup, and then by none
+  never   ///< by none: it should displace nothing
+};
+
+/// Loads `*source`. A GPU's caches are told of the reuse; a host's decide
+/// themselves.
+template <Reuse reuse, class T>
+KOKKOS_FUNCTION T load(const T* source) {
+#ifdef KOKKOS_ENABLE_CUDA
+  if constexpr (reuse != Reuse::often) {
+    KOKKOS_IF_ON_DEVICE(
+        (return cuda::load_evict_first<reuse == Reuse::soon>(source);))
+    KOKKOS_IF_ON_HOST((return *source;))
+  } else {
+    return *source;
+  }
+#else
+  return *source;
+#endif
+}
+
+}  // namespace kindex::query
+
+#endif

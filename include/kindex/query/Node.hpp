@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef KINDEX_QUERY_NODE_HPP
+#define KINDEX_QUERY_NODE_HPP
+
+/// \file
+/// Reading a node: how many of its keys are below the one searched.
+
+#include <kindex/build/Entries.hpp>
+#include <kindex/query/LaneGroup.hpp>
+#include <kindex/query/Load.hpp>
+
+namespace kindex::query {
+
+/// Lanes that read a node of `Keys` keys together, 16 bytes each: a power of
+/// two up to a warp, or 1 where the node does not split so.
+template <class Key, int Keys>
+inline constexpr int node_lanes = [] {
+  constexpr int bytes = Keys * int(sizeof(Key));
+  constexpr int lanes = bytes / 16;
+  return (bytes % 16 == 0 && lanes <= 32 && (lanes & (lanes - 1)) == 0) ? lanes
+                                                                        : 1;
+}();
+
+namespace impl {
+
+/// `Count` elements that a thread loads at once where they are aligned.
+template <class T, int Count, int Align>
+struct alignas(Align) Chunk {
+  T elements[Count];
+};
+
+template <int Bytes>
+inline constexpr int chunk_align = Bytes % 16 == 0  ? 16
+                                   : Bytes % 8 == 0 ? 8
+                                   : Bytes % 4 == 0 ? 4
+                                                    : 1;
+
+/// This lane's share of `Count` elements at `node`.
+template <int Count, Reuse reuse, class Group, class T>
+KOKKOS_FUNCTION auto load_share(const Group& group, const T* node) {
+  constexpr int share = Count / Group::size;
+  static_assert(share * Group::size == Count);
+  constexpr int align = chunk_align<share* int(sizeof(T))>;
+  using Loaded =
+      Chunk<T, share, (align > int(alignof(T)) ? align : int(alignof(T)))>;
+  return load<reuse>(
+      reinterpret_cast<const Loaded*>(node + group.lane() * share));
+}
+
+}  // namespace impl
+
+/// This lane's share of the `Keys` keys at `node`, which is aligned to the
+/// node's size.
+template <int Keys, class Group, class Key, class Index>
+KOKKOS_FUNCTION auto load_keys(const Group& group, const Key* keys,
+                               Index first) {
+  return impl::load_share<Keys, Reuse::often>(group, keys + first);
+}
+
+/// This lane's share of the `Count` entries from `first`, which is a multiple
+/// of `Count`.
+template <int Count, Reuse reuse, class Group, class Key, class Value,
+          class Index>
+KOKKOS_FUNCTION auto load_entries(
+    const Group& group, const build::EntriesRef<Key, Value, SoA>& entries,
+    Index first) {
+  return impl::load_share<Count, reuse>(group, entries.keys + first);
+}
+
+/// The same where each key stands beside its value.
+template <int Count, Reuse reuse, class Group, class Key, class Value,
+          class Index>
+KOKKOS_FUNCTION auto load_entries(
+    const Group& group, const build::EntriesRef<Key, Value, AoS>& entries,
+    Index first) {
+  return impl::load_share<Count, reuse>(group, entries.entries + first);
+}
+
+/// How many keys of a lane's share are below `key`.
+template <class Share, class Key>
+KOKKOS_FUNCTION unsigned count_below(const Share& share, const Key& key) {
+  unsigned count = 0;
+  for (const auto& element : share.elements) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(element)>, Key>) {
+      count += element < key ? 1 : 0;
+    } else {
+      count += element.key < key ? 1 : 0;
+    }
+  }
+  return count;
+}
+
+/// The bits of a key that codes are made of: in order, though for Key128 not
+/// all of them.
+template <class Key>
+KOKKOS_FUNCTION std::uint64_t code_bits(const Key& key) {
+  if constexpr (std::is_same_v<Key, Key128>) {
+    return key.hi;
+  } else {
+    return KeyTraits<Key>::to_bits(key);
+  }
+}
+
+/// Maps the keys of a node to codes of few bits, in order: different codes
+/// decide, equal codes leave a choice.
+///
+/// \tparam Code std::uint8_t or std::uint16_t.
+template <class Code>
+class Quantiser {
+ public:
+  /// \param low, high bits of keys: no key of the node is outside.
+  KOKKOS_FUNCTION Quantiser(std::uint64_t low, std::uint64_t high)
+      : low_(low), range_(high > low ? high - low : 0) {
+    const int used = range_ == 0 ? 0 : 64 - Kokkos::countl_zero(range_);
+    shift_ = used > code_size ? used - code_size : 0;
+  }
+
+  /// The code of a key; keys outside the node's range get the nearest.
+  KOKKOS_FUNCTION Code code(std::uint64_t bits) const {
+    const std::uint64_t offset = bits > low_ ? bits - low_ : 0;
+    return static_cast<Code>((offset < range_ ? offset : range_) >> shift_);
+  }
+
+  /// The smallest bits with code `code`.
+  KOKKOS_FUNCTION std::uint64_t low_of(Code code) const {
+    return low_ + (std::uint64_t{code} << shift_);
+  }
+  /// The largest bits with code `code`.
+  KOKKOS_FUNCTION std::uint64_t high_of(Code code) const {
+    // Where the shift drops the carry, what is left means all bits one.
+    const std::uint64_t offset = ((std::uint64_t{code} + 1) << shift_) - 1;
+    return low_ + (offset < range_ ? offset : range_);
+  }
+  /// The smallest bits of the node's range.
+  KOKKOS_FUNCTION std::uint64_t low() const { return low_; }
+  /// The largest bits of the node's range.
+  KOKKOS_FUNCTION std::uint64_t high() const { return low_ + range_; }
+
+ private:
+  static constexpr int code_size = 8 * int(sizeof(Code));
+  std::uint64_t low_;
+  std::uint64_t range_;
+  int shift_;
+};
+
+/// This lane's share of the `Codes` codes at `first`.
+template <int Codes, class Group, class Code, class Index>
+KOKKOS_FUNCTION auto load_codes(const Group& group, const Code* codes,
+                                Index first) {
+  return impl::load_share<Codes, Reuse::often>(group, codes + first);
+}
+
+}  // namespace kindex::query
+
+#endif
