@@ -17,6 +17,8 @@
 #include "cuda/ThrustLowerBound.hpp"
 #endif
 
+#include <kindex/Eytzinger.hpp>
+#include <kindex/PivotTree.hpp>
 #include <kindex/SortedArray.hpp>
 
 namespace kindex::perf {
@@ -29,6 +31,13 @@ IndexList<Key, Value, Exec> registered_indexes() {
   // ---- the library's indexes
   all.template add<SortedArray<Key, Value, Memory>>("sorted_array");
   all.template add<SortedArray<Key, Value, Memory, AoS>>("sorted_array_aos");
+
+  all.template add<PivotTree<Key, Value, Memory>>("pivot_tree");
+  all.template add<PivotTree<Key, Value, Memory, AoS>>("pivot_tree_aos");
+  if constexpr (sizeof(Key) == 4 || sizeof(Key) == 8)
+    all.template add<PivotTree<Key, Value, Memory, SoA, 32 / sizeof(Key) + 1>>(
+        "pivot_tree_32b");
+  all.template add<Eytzinger<Key, Value, Memory>>("eytzinger");
 
   // ---- baselines
   all.template add<KokkosUnorderedMap<Key, Value, Memory>>(

@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <kindex/Eytzinger.hpp>
+#include <kindex/PivotTree.hpp>
 #include <kindex/SortedArray.hpp>
 
 #include "support/Values.hpp"
@@ -27,7 +29,13 @@ template <class Key, class MemorySpace>
 using IndexList = ::testing::Types<
     Entry<kindex::SortedArray<Key, std::uint32_t, MemorySpace, kindex::SoA>>,
     Entry<kindex::SortedArray<Key, std::uint64_t, MemorySpace, kindex::AoS>>,
-    Entry<kindex::SortedArray<Key, Triple,        MemorySpace, kindex::AoS>>
+    Entry<kindex::SortedArray<Key, Triple,        MemorySpace, kindex::AoS>>,
+    Entry<kindex::PivotTree<Key,   std::uint32_t, MemorySpace, kindex::SoA>>,
+    Entry<kindex::PivotTree<Key,   std::uint64_t, MemorySpace, kindex::AoS>>,
+    Entry<kindex::PivotTree<Key,   std::uint32_t, MemorySpace, kindex::SoA, 3>>,
+    Entry<kindex::Eytzinger<Key,   std::uint32_t, MemorySpace, kindex::SoA, 2>>,
+    Entry<kindex::Eytzinger<Key,   std::uint64_t, MemorySpace, kindex::AoS, 5>>,
+    Entry<kindex::Eytzinger<Key,   std::uint32_t, MemorySpace, kindex::SoA, 17>>
 >;
 // clang-format on
 

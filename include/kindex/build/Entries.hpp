@@ -77,22 +77,44 @@ struct InOrder {
   KOKKOS_FUNCTION size_type operator()(size_type i) const { return i; }
 };
 
-/// Writes entry i from row `rows(i)` of the input.
-template <class Ref, class Key, class Value, class Rows, class Values>
+/// Writes slot i: the entry of rank r = `order.rank_of(i)` comes from row
+/// `rows(r)` of the input; behind the last slot, padding repeats it.
+template <class Ref, class Key, class Value, class Order, class Rows,
+          class Values>
 struct WriteEntries {
   Ref entries;
   query::Strided<const Key> keys;
+  Order order;
   Rows rows;
   Values values;
 
   KOKKOS_FUNCTION void operator()(size_type i) const {
-    const auto row = static_cast<size_type>(rows(i));
+    const size_type last = keys.size - 1;
+    const auto row =
+        static_cast<size_type>(rows(order.rank_of(i < last ? i : last)));
     entries.set(i, keys(row), static_cast<Value>(values(row)));
   }
 };
 
-/// Ascending entries in memory, owned and counted like a View.
-template <class Key, class Value, class MemorySpace, class Layout>
+/// The order in which entries are stored unless an index wants another one.
+class AscendingOrder {
+ public:
+  /// Slots that stay free in front of the first entry.
+  static constexpr size_type front = 0;
+  /// The order of no entries.
+  AscendingOrder() = default;
+  /// The order of `size` entries.
+  explicit AscendingOrder(size_type /*size*/) {}
+  /// The rank of the entry in slot `slot`.
+  KOKKOS_FUNCTION size_type rank_of(size_type slot) const { return slot; }
+};
+
+/// Entries in memory, owned and counted like a View.
+///
+/// \tparam Order where an entry of given rank stands: AscendingOrder, or what
+///   has its members.
+template <class Key, class Value, class MemorySpace, class Layout,
+          class Order = AscendingOrder>
 class Entries {
   static_assert(is_key_v<Key>,
                 "kindex: a key is an integer of 8 to 64 bits, float, double or "
@@ -109,50 +131,55 @@ class Entries {
   /// No entries.
   Entries() = default;
 
-  /// Sorts `keys` stably; values are row ids. \param name of the index.
+  // For all of them: `name` of the index, for labels and messages; `block`:
+  // storage is padded to a multiple of it with copies of the last entry.
+
+  /// Sorts `keys` stably; values are row ids.
   template <class Exec, class Keys>
   static Entries from_unsorted(const char* name, const Exec& space,
-                               const Keys& keys) {
+                               const Keys& keys, size_type block = 1) {
     check_row_ids<Value>(name, keys.extent(0));
-    return sorted_by_key(name, space, input<Exec>(keys), RowIds{});
+    return sorted_by_key(name, space, input<Exec>(keys), RowIds{}, block);
   }
 
-  /// Sorts `keys` stably, and `values` with them. \param name of the index.
+  /// Sorts `keys` stably, and `values` with them.
   template <class Exec, class Keys, class Values>
   static Entries from_unsorted(const char* name, const Exec& space,
-                               const Keys& keys, const Values& values) {
+                               const Keys& keys, const Values& values,
+                               size_type block = 1) {
     check_value_count(name, keys.extent(0), values.extent(0));
     return sorted_by_key(name, space, input<Exec>(keys),
-                         query::strided<Exec>(values));
+                         query::strided<Exec>(values), block);
   }
 
-  /// Copies ascending `keys`; values are row ids. \param name of the index.
+  /// Copies ascending `keys`; values are row ids.
   template <class Exec, class Keys>
   static Entries from_sorted(const char* name, const Exec& space,
-                             const Keys& keys, Check check) {
+                             const Keys& keys, Check check,
+                             size_type block = 1) {
     check_row_ids<Value>(name, keys.extent(0));
     const auto k = input<Exec>(keys);
     if (check == Check::on) check_keys(name, space, k, true);
-    Entries entries(name, space, k.size, !is_soa);
+    Entries entries(name, space, k.size, !is_soa, block);
     entries.write(name, space, k, InOrder{}, RowIds{});
     return entries;
   }
 
-  /// Copies ascending `keys` and their values. \param name of the index.
+  /// Copies ascending `keys` and their values.
   template <class Exec, class Keys, class Values>
   static Entries from_sorted(const char* name, const Exec& space,
                              const Keys& keys, const Values& values,
-                             Check check) {
+                             Check check, size_type block = 1) {
     check_value_count(name, keys.extent(0), values.extent(0));
     const auto k = input<Exec>(keys);
     if (check == Check::on) check_keys(name, space, k, true);
-    Entries entries(name, space, k.size, true);
+    Entries entries(name, space, k.size, true, block);
     entries.write(name, space, k, InOrder{}, query::strided<Exec>(values));
     return entries;
   }
 
   /// The number of entries.
-  size_type size() const { return is_soa ? keys_.extent(0) : pairs_.extent(0); }
+  size_type size() const { return size_; }
 
   /// Bytes held.
   size_type memory_bytes() const {
@@ -163,16 +190,20 @@ class Entries {
   /// The entries as kernels see them.
   Ref ref() const {
     if constexpr (is_soa) {
-      return {keys_.data(), values_.data(), keys_.extent(0)};
+      return {keys_.data() + front(keys_), values_.data() + front(values_),
+              size_};
     } else {
-      return {pairs_.data(), pairs_.extent(0)};
+      return {pairs_.data() + front(pairs_), size_};
     }
   }
 
  private:
   template <class Exec>
-  Entries(const char* name, const Exec& space, size_type size,
-          bool with_values) {
+  Entries(const char* name, const Exec& space, size_type entries,
+          bool with_values, size_type block)
+      : size_(entries) {
+    const size_type size =
+        entries == 0 ? 0 : Order::front + (entries + block - 1) / block * block;
     const auto alloc = [&](const char* what) {
       return Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
                                 std::string("kindex::") + name + "::" + what);
@@ -185,6 +216,12 @@ class Entries {
       pairs_ =
           Kokkos::View<Entry<Key, Value>*, MemorySpace>(alloc("entries"), size);
     }
+  }
+
+  /// Slots in front of the first entry, none where nothing is stored.
+  template <class View>
+  static size_type front(const View& view) {
+    return view.extent(0) == 0 ? 0 : Order::front;
   }
 
   template <class Exec, class Keys>
@@ -206,38 +243,42 @@ class Entries {
     if (keys.size == 0) return;
     Kokkos::parallel_for(
         std::string("kindex::") + name + "::write_entries",
-        Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>(space, 0,
-                                                                keys.size),
-        WriteEntries<Ref, Key, Value, Rows, Values>{ref(), keys, rows, values});
+        Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>(
+            space, 0,
+            (is_soa ? keys_.extent(0) : pairs_.extent(0)) - Order::front),
+        WriteEntries<Ref, Key, Value, Order, Rows, Values>{
+            ref(), keys, Order(keys.size), rows, values});
   }
 
   template <class Exec, class Values>
   static Entries sorted_by_key(const char* name, const Exec& space,
                                query::Strided<const Key> keys,
-                               const Values& values) {
+                               const Values& values, size_type block) {
     check_keys(name, space, keys, false);
     constexpr size_type most = std::numeric_limits<std::uint32_t>::max();
     return keys.size <= most
-               ? sorted_by_key<std::uint32_t>(name, space, keys, values)
-               : sorted_by_key<std::uint64_t>(name, space, keys, values);
+               ? sorted_by_key<std::uint32_t>(name, space, keys, values, block)
+               : sorted_by_key<std::uint64_t>(name, space, keys, values, block);
   }
 
   template <class Row, class Exec, class Values>
   static Entries sorted_by_key(const char* name, const Exec& space,
                                query::Strided<const Key> keys,
-                               const Values& values) {
+                               const Values& values, size_type block) {
     if (keys.size == 0) return Entries();
     constexpr bool rows_are_values =
-        is_soa && std::is_same_v<Values, RowIds> && std::is_same_v<Row, Value>;
+        is_soa && std::is_same_v<Order, AscendingOrder> &&
+        std::is_same_v<Values, RowIds> && std::is_same_v<Row, Value>;
     const auto rows =
         sort_rows<Row>(std::string("kindex::") + name, space, keys);
-    Entries entries(name, space, keys.size, !rows_are_values);
+    Entries entries(name, space, keys.size, !rows_are_values, block);
     const query::Strided<const Row> order{rows.data(), keys.size, 1};
     entries.write(name, space, keys, order, values);
     if constexpr (rows_are_values) entries.values_ = rows;
     return entries;
   }
 
+  size_type size_ = 0;
   Kokkos::View<Key*, MemorySpace> keys_;
   Kokkos::View<Value*, MemorySpace> values_;
   Kokkos::View<Entry<Key, Value>*, MemorySpace> pairs_;

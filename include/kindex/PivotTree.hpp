@@ -1,0 +1,598 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef KINDEX_PIVOTTREE_HPP
+#define KINDEX_PIVOTTREE_HPP
+
+/// \file
+/// Ascending keys under implicit levels of pivots: K-ary search by nodes.
+
+#include <kindex/build/Entries.hpp>
+#include <kindex/query/BulkQueries.hpp>
+#include <kindex/query/Node.hpp>
+#include <kindex/query/RefVerbs.hpp>
+
+#include <algorithm>
+
+namespace kindex {
+
+/// How the last levels of pivots, the largest, are stored.
+enum class LastLevel {
+  automatic,  ///< quantised where whole pivots would not stay in a GPU's L2
+  exact,      ///< whole keys
+  quantised   ///< 8 bits a pivot, and in the level above it 16 bits
+};
+
+namespace build {
+
+/// A stored level of a PivotTree.
+struct PivotLevel {
+  size_type offset;  ///< its first pivot among all
+  size_type nodes;   ///< its nodes
+};
+
+}  // namespace build
+
+/// How a PivotTree is built.
+struct PivotTreeOptions {
+  /// Levels of pivots, from the root, that are stored; −1: all. What is left
+  /// out at the bottom is finished by binary search of the ascending keys.
+  int levels = -1;
+  /// How the last of all levels is stored (ignored if it is left out).
+  LastLevel last_level = LastLevel::automatic;
+};
+
+/// Ascending keys, as in SortedArray, below implicit levels of pivots: node by
+/// node, K−1 pivots side by side lead to one of K children, without pointers
+/// (Henneberg and Schuhknecht, "Is Binary Search Really All You Need?", 2025:
+/// AO+PB+KS, with K = 2 AO+PB+BS). Every path from the root has the same
+/// length. Duplicates keep the order of the input.
+///
+/// A pivot is the largest key of its child's subtree. With whole levels l
+/// counted from the leaves, pivot i of level l is the key at position
+/// K^l·B·(1 + i + ⌊i/(K−1)⌋) − 1, or the last key behind the end, for leaves of
+/// B keys: one load and one store per pivot, all in parallel.
+///
+/// A lookup reads one node per level and one leaf, each in loads of 16 bytes:
+/// on a GPU by a group of lanes together. From memory that costs one leaf of
+/// 64 bytes if the levels stay in the L2 cache. The last level takes n/K keys;
+/// quantised to 8 bits relative to the range of its node, it takes n/K bytes,
+/// and where its rounding leaves a choice, leaves are compared.
+///
+/// \tparam Key, Value, MemorySpace, Layout as for SortedArray.
+/// \tparam K children of a node, at least 2. Default: nodes of 64 bytes.
+template <class Key, class Value = std::uint32_t,
+          class MemorySpace = Kokkos::DefaultExecutionSpace::memory_space,
+          class Layout = SoA, int K = 64 / int(sizeof(Key)) + 1>
+class PivotTree
+    : public query::BulkQueries<PivotTree<Key, Value, MemorySpace, Layout, K>,
+                                Key, Value, MemorySpace> {
+  static_assert(K >= 2, "kindex: a node has at least two children");
+
+  using Storage = build::Entries<Key, Value, MemorySpace, Layout>;
+  static constexpr int node_keys = K - 1;
+  static constexpr int entry_bytes = std::is_same_v<Layout, SoA>
+                                         ? sizeof(Key)
+                                         : sizeof(build::Entry<Key, Value>);
+  /// Lanes that read a node together.
+  static constexpr int node_lanes = query::node_lanes<Key, node_keys>;
+  /// Entries of a leaf: as many bytes as a node, and some for each lane.
+  static constexpr int leaf_keys =
+      std::max(1, node_keys* int(sizeof(Key)) / entry_bytes / node_lanes) *
+      node_lanes;
+  static constexpr size_type block = leaf_keys;
+
+ public:
+  class Ref;
+
+  /// The name that labels and messages carry.
+  static constexpr const char* name() { return "PivotTree"; }
+
+  /// The empty index.
+  PivotTree() = default;
+
+  /// Builds from keys in any order; values are the row ids 0...n-1.
+  ///
+  /// \param space, keys as for SortedArray.
+  /// \param options levels stored.
+  /// \throws Error as SortedArray.
+  template <class Exec, class Keys>
+  PivotTree(const Exec& space, const Keys& keys,
+            const PivotTreeOptions& options = {})
+      : entries_(Storage::from_unsorted(name(), space, keys, block)) {
+    build(space, options);
+  }
+
+  /// Builds from keys in any order and their values.
+  ///
+  /// \param space, keys, values, options as above.
+  /// \throws Error as SortedArray.
+  template <class Exec, class Keys, class Values>
+  requires Kokkos::is_view_v<Keys> && Kokkos::is_view_v<Values> PivotTree(
+      const Exec& space, const Keys& keys, const Values& values,
+      const PivotTreeOptions& options = {})
+      : entries_(Storage::from_unsorted(name(), space, keys, values, block)) {
+    build(space, options);
+  }
+
+  /// Builds from ascending keys; values are the row ids 0...n-1, which SoA does
+  /// not store.
+  ///
+  /// \param space, keys, check as for SortedArray.
+  /// \param options levels stored.
+  /// \throws Error as SortedArray.
+  template <class Exec, class Keys>
+  PivotTree(const Exec& space, SortedTag, const Keys& keys,
+            Check check = Check::on, const PivotTreeOptions& options = {})
+      : entries_(Storage::from_sorted(name(), space, keys, check, block)) {
+    build(space, options);
+  }
+
+  /// Builds from ascending keys and their values.
+  ///
+  /// \param space, keys, values, check, options as above.
+  /// \throws Error as SortedArray.
+  template <class Exec, class Keys, class Values>
+  requires Kokkos::is_view_v<Keys> && Kokkos::is_view_v<Values> PivotTree(
+      const Exec& space, SortedTag, const Keys& keys, const Values& values,
+      Check check = Check::on, const PivotTreeOptions& options = {})
+      : entries_(
+            Storage::from_sorted(name(), space, keys, values, check, block)) {
+    build(space, options);
+  }
+
+  /// The number of entries.
+  size_type size() const { return entries_.size(); }
+
+  /// Bytes that the index holds: keys and values, up to one leaf of padding,
+  /// and the levels of pivots.
+  size_type memory_bytes() const {
+    return entries_.memory_bytes() + pivots_.extent(0) * sizeof(Key) +
+           wide_codes_.extent(0) * sizeof(std::uint16_t) + codes_.extent(0);
+  }
+
+  /// Levels of pivots that are stored.
+  int levels() const { return static_cast<int>(levels_.extent(0)); }
+
+  /// The handle for kernels: trivially copyable, non-owning.
+  Ref ref() const {
+    Ref ref;
+    ref.entries_ = entries_.ref();
+    ref.levels_ = levels_.data();
+    ref.pivots_ = pivots_.data();
+    ref.wide_codes_ = wide_codes_.data();
+    ref.codes_ = codes_.data();
+    ref.leaves_ = leaves_;
+    ref.below_ = below_;
+    ref.exact_ = exact_;
+    return ref;
+  }
+
+ private:
+  using Level = build::PivotLevel;
+
+  /// The stored levels, from the root.
+  struct Levels {
+    /// Enough for 2^64 leaves.
+    static constexpr int most = 64;
+
+    Level level[most] = {};
+    size_type leaves = 0;  ///< nodes below all levels
+    size_type below = 1;   ///< leaves below a child of the last level
+    int exact = 0;         ///< levels of whole keys
+    int codes = 0;         ///< levels of codes below them
+  };
+
+  // CUDA compiles no kernel whose type is private.
+ public:
+  /// \cond
+  struct WriteLevels;
+  struct WritePivots;
+  template <class Code>
+  struct WriteCodes;
+  /// \endcond
+
+ private:
+  template <class Exec>
+  void build(const Exec& space, const PivotTreeOptions& options);
+
+  Storage entries_;
+  Kokkos::View<Level*, MemorySpace> levels_;
+  Kokkos::View<Key*, MemorySpace> pivots_;
+  Kokkos::View<std::uint16_t*, MemorySpace> wide_codes_;
+  Kokkos::View<std::uint8_t*, MemorySpace> codes_;
+  size_type leaves_ = 0;
+  size_type below_ = 1;
+  int exact_ = 0;
+};
+
+/// The handle of a PivotTree in a kernel: see query::RefVerbs for its verbs.
+template <class Key, class Value, class MemorySpace, class Layout, int K>
+class PivotTree<Key, Value, MemorySpace, Layout, K>::Ref
+    : public query::RefVerbs<Ref, Key, Value> {
+ public:
+  /// Positions are ranks.
+  static constexpr bool is_contiguous = true;
+  /// Lanes that read a node together, 16 bytes each.
+  static constexpr int lanes = node_lanes;
+
+  /// A handle of the empty index.
+  Ref() = default;
+
+  /// The number of entries.
+  KOKKOS_FUNCTION size_type size() const { return entries_.size; }
+
+  /// The lower bounds of each lane's own keys, which the lanes of a group
+  /// search together.
+  template <class Group, int Own>
+  KOKKOS_FUNCTION void search(const Group& group, const Key (&keys)[Own],
+                              size_type (&positions)[Own]) const {
+    if (size() == 0) {
+      for (int o = 0; o < Own; ++o) positions[o] = 0;
+    } else if ((leaves_ + K) * K < (size_type{1} << 32)) {
+      search_with<std::uint32_t>(group, keys, positions);
+    } else {
+      search_with<size_type>(group, keys, positions);
+    }
+  }
+
+  /// The key at `position`.
+  KOKKOS_FUNCTION Key key_at(size_type position) const {
+    return entries_.key(position);
+  }
+  /// The value at `position`.
+  KOKKOS_FUNCTION Value value_at(size_type position) const {
+    return entries_.value(position);
+  }
+  /// The identity.
+  KOKKOS_FUNCTION size_type rank_of(size_type position) const {
+    return position;
+  }
+  /// The identity.
+  KOKKOS_FUNCTION size_type position_of(size_type rank) const { return rank; }
+
+ private:
+  friend class PivotTree;
+  template <class Code>
+  friend struct WriteCodes;
+
+  template <class Index, class Group, int Own>
+  KOKKOS_FUNCTION void search_with(const Group& group, const Key (&own)[Own],
+                                   size_type (&positions)[Own]) const {
+    constexpr int W = Own * Group::size;
+    Key keys[W];
+    query::gather_lanes(group, own, keys);
+    Index node[W];
+    for (int w = 0; w < W; ++w) node[w] = 0;
+    for (int level = 0; level < exact_; ++level)
+      descend(levels_[level], group, keys, node);
+    if (codes_ != nullptr) {
+      int level = exact_;
+      if (wide_codes_ != nullptr) {
+        descend_codes<K>(levels_[level], wide_codes_, levels_[level + 1].nodes,
+                         group, own, node);
+        ++level;
+      }
+      descend_codes<1>(levels_[level], codes_, leaves_, group, own, node);
+    } else if (below_ > 1) {
+      for (int w = 0; w < W; ++w) node[w] = leaf_among(keys[w], node[w]);
+    }
+    unsigned counts[W];
+    if (leaves_stay_) {
+      count_in_leaves<query::Reuse::often>(group, keys, node, counts);
+    } else {
+      // AoS: the lookup comes back for the value.
+      constexpr auto reuse = std::is_same_v<Layout, SoA> ? query::Reuse::never
+                                                         : query::Reuse::soon;
+      count_in_leaves<reuse>(group, keys, node, counts);
+    }
+    query::sum_counts<leaf_keys>(group, counts);
+    for (int o = 0; o < Own; ++o) {
+      const size_type position =
+          size_type(query::own_of(group, &node[o * Group::size])) * leaf_keys +
+          query::own_of(group, &counts[o * Group::size]);
+      positions[o] = position < size() ? position : size();
+    }
+  }
+
+  /// This lane's part of the numbers of keys below in the leaves `node`.
+  template <query::Reuse reuse, class Index, class Group, int W>
+  KOKKOS_FUNCTION void count_in_leaves(const Group& group, const Key (&keys)[W],
+                                       Index (&node)[W],
+                                       unsigned (&counts)[W]) const {
+    const Index last = Index(leaves_ - 1);
+    using Share =
+        decltype(query::load_entries<leaf_keys, reuse>(group, entries_, last));
+    Share shares[W];
+    for (int w = 0; w < W; ++w) {
+      node[w] = node[w] < last ? node[w] : last;
+      shares[w] = query::load_entries<leaf_keys, reuse>(
+          group, entries_, node[w] * Index(leaf_keys));
+    }
+    for (int w = 0; w < W; ++w)
+      counts[w] = query::count_below(shares[w], keys[w]);
+  }
+
+  /// Steps from the nodes of a level to their children.
+  template <class Index, class Group, int W>
+  KOKKOS_FUNCTION void descend(const Level& level, const Group& group,
+                               const Key (&keys)[W], Index (&node)[W]) const {
+    const Key* pivots = pivots_ + level.offset;
+    const Index last = Index(level.nodes) - 1;
+    // All loads first: they are what takes time, and they overlap.
+    using Share = decltype(query::load_keys<node_keys>(group, pivots, last));
+    Share shares[W];
+    for (int w = 0; w < W; ++w) {
+      // Keys above all others lead past the level's end.
+      node[w] = node[w] < last ? node[w] : last;
+      shares[w] = query::load_keys<node_keys>(group, pivots,
+                                              node[w] * Index(node_keys));
+    }
+    unsigned counts[W];
+    for (int w = 0; w < W; ++w)
+      counts[w] = query::count_below(shares[w], keys[w]);
+    query::sum_counts<node_keys>(group, counts);
+    for (int w = 0; w < W; ++w) node[w] = node[w] * K + Index(counts[w]);
+  }
+
+  /// Binary search of the leaves below child `child` of the last stored level.
+  template <class Index>
+  KOKKOS_FUNCTION Index leaf_among(const Key& key, Index child) const {
+    const size_type first = size_type(child) * below_;
+    if (first >= leaves_) return Index(leaves_ - 1);
+    const size_type last =
+        first + below_ < leaves_ ? first + below_ - 1 : leaves_ - 1;
+    return subtree_between<1>(key, Index(first), Index(last));
+  }
+
+  /// Of the subtrees [first, last] of `Leaves` leaves each, the first whose
+  /// largest key is not below `key`, or `last`.
+  template <int Leaves, class Index>
+  KOKKOS_FUNCTION Index subtree_between(const Key& key, Index first,
+                                        Index last) const {
+    while (first < last) {
+      const Index middle = first + (last - first) / 2;
+      const size_type end = (size_type(middle) + 1) * Leaves * leaf_keys;
+      if (entries_.key((end < size() ? end : size()) - 1) < key) {
+        first = middle + 1;
+      } else {
+        last = middle;
+      }
+    }
+    return first;
+  }
+
+  /// Steps through a level of codes to children of `Leaves` leaves. A lane
+  /// prepares and settles its own keys; the lanes count together.
+  template <int Leaves, class Code, class Index, class Group, int Own>
+  KOKKOS_FUNCTION void descend_codes(const Level& level, const Code* codes,
+                                     size_type children, const Group& group,
+                                     const Key (&own)[Own],
+                                     Index (&node)[Own * Group::size]) const {
+    constexpr int W = Own * Group::size;
+    const Index last = Index(level.nodes) - 1;
+    for (int w = 0; w < W; ++w) node[w] = node[w] < last ? node[w] : last;
+    Code own_codes[Own];
+    for (int o = 0; o < Own; ++o)
+      own_codes[o] =
+          quantiser<Code>(query::own_of(group, &node[o * Group::size]))
+              .code(query::code_bits(own[o]));
+    Code searched[W];
+    query::gather_lanes(group, own_codes, searched);
+    unsigned below[W];
+    unsigned not_above[W];
+    for (int w = 0; w < W; ++w) {
+      const auto share = query::load_codes<node_keys>(
+          group, codes, node[w] * Index(node_keys));
+      below[w] = 0;
+      not_above[w] = 0;
+      for (const Code other : share.elements) {
+        below[w] += other < searched[w] ? 1 : 0;
+        not_above[w] += other <= searched[w] ? 1 : 0;
+      }
+    }
+    query::sum_counts<node_keys>(group, below);
+    query::sum_counts<node_keys>(group, not_above);
+    const Index last_child = Index(children - 1);
+    Index child[Own];
+    for (int o = 0; o < Own; ++o) {
+      const Index at = query::own_of(group, &node[o * Group::size]) * K;
+      Index first = at + query::own_of(group, &below[o * Group::size]);
+      Index until = at + query::own_of(group, &not_above[o * Group::size]);
+      until = until < last_child ? until : last_child;
+      first = first < until ? first : until;
+      child[o] = subtree_between<Leaves>(own[o], first, until);
+    }
+    query::gather_lanes(group, child, node);
+  }
+
+  /// How node `node` of a level of codes maps keys to codes: by the range of
+  /// its keys, which the level above knows, exactly or in codes of its own.
+  template <class Code, class Index>
+  KOKKOS_FUNCTION query::Quantiser<Code> quantiser(Index node) const {
+    if constexpr (sizeof(Code) == 1) {
+      if (wide_codes_ != nullptr) {
+        const Index parent = node / K;
+        const Index child = node % K;
+        const auto outer = quantiser<std::uint16_t>(parent);
+        const std::uint16_t* codes =
+            wide_codes_ + parent * Index(node_keys) + child;
+        return {child > 0 ? outer.low_of(codes[-1]) : outer.low(),
+                child < K - 1 ? outer.high_of(codes[0]) : outer.high()};
+      }
+    }
+    return {query::code_bits(fence(node, false)),
+            query::code_bits(fence(node, true))};
+  }
+
+  /// A key that is not above any key of node `node` below the exact levels, or
+  /// with `upper` one that is not below any: the pivot beside it, in the
+  /// nearest ancestor that has one.
+  template <class Index>
+  KOKKOS_FUNCTION Key fence(Index node, bool upper) const {
+    for (int level = exact_ - 1; level >= 0; --level) {
+      const Index child = node % K;
+      node /= K;
+      if (child != (upper ? K - 1 : 0))
+        return pivots_[levels_[level].offset + size_type(node) * node_keys +
+                       child - (upper ? 0 : 1)];
+    }
+    return entries_.key(upper ? size() - 1 : 0);
+  }
+
+  typename Storage::Ref entries_;
+  const Level* levels_ = nullptr;
+  const Key* pivots_ = nullptr;
+  const std::uint16_t* wide_codes_ = nullptr;
+  const std::uint8_t* codes_ = nullptr;
+  size_type leaves_ = 0;
+  size_type below_ = 1;
+  int exact_ = 0;
+  bool leaves_stay_ = true;
+};
+
+/// Writes the table of levels.
+template <class Key, class Value, class MemorySpace, class Layout, int K>
+struct PivotTree<Key, Value, MemorySpace, Layout, K>::WriteLevels {
+  Levels levels;
+  Level* table;
+
+  KOKKOS_FUNCTION void operator()(int level) const {
+    table[level] = levels.level[level];
+  }
+};
+
+/// Writes pivot i of all stored levels of whole keys.
+template <class Key, class Value, class MemorySpace, class Layout, int K>
+struct PivotTree<Key, Value, MemorySpace, Layout, K>::WritePivots {
+  typename Storage::Ref entries;
+  Key* pivots;
+  Levels levels;
+  size_type reach;  ///< leaves below a child of the root
+
+  KOKKOS_FUNCTION void operator()(size_type slot) const {
+    int level = 0;
+    size_type below = reach;
+    while (level + 1 < levels.exact && levels.level[level + 1].offset <= slot) {
+      ++level;
+      below /= K;
+    }
+    const size_type i = slot - levels.level[level].offset;
+    const size_type position = below * leaf_keys * (1 + i + i / node_keys) - 1;
+    pivots[slot] =
+        entries.key(position < entries.size ? position : entries.size - 1);
+  }
+};
+
+/// Writes code i of a level whose children have `leaves` leaves.
+template <class Key, class Value, class MemorySpace, class Layout, int K>
+template <class Code>
+struct PivotTree<Key, Value, MemorySpace, Layout, K>::WriteCodes {
+  Ref ref;
+  Code* codes;
+  size_type leaves;
+
+  KOKKOS_FUNCTION void operator()(size_type i) const {
+    const size_type node = i / node_keys;
+    const size_type end = leaves * leaf_keys * (1 + i + node);
+    const Key pivot = ref.key_at((end < ref.size() ? end : ref.size()) - 1);
+    codes[i] = ref.template quantiser<Code>(node).code(query::code_bits(pivot));
+  }
+};
+
+template <class Key, class Value, class MemorySpace, class Layout, int K>
+template <class Exec>
+void PivotTree<Key, Value, MemorySpace, Layout, K>::build(
+    const Exec& space, const PivotTreeOptions& options) {
+  if (size() == 0) return;
+  Levels levels;
+  levels.leaves = (size() - 1) / leaf_keys + 1;
+  int depth = 0;
+  size_type reach = 1;  // leaves below a child of the root
+  for (size_type nodes = levels.leaves; nodes > 1; nodes = (nodes - 1) / K + 1)
+    if (++depth > 1) reach *= K;
+  const int stored =
+      options.levels < 0 ? depth : std::min(options.levels, depth);
+  // Measured on an H100: random reads keep about 24 MiB of its L2 useful.
+  const bool too_large = query::DeviceTraits<Exec>::is_gpu &&
+                         levels.leaves * sizeof(Key) > (size_type{16} << 20);
+  const bool quantised =
+      stored == depth && sizeof(Key) > 1 &&
+      (options.last_level == LastLevel::quantised ||
+       (options.last_level == LastLevel::automatic && too_large));
+  // 8 bits in the last level, 16 in the one above where that saves memory.
+  levels.codes = quantised ? std::min(depth, sizeof(Key) > 2 ? 2 : 1) : 0;
+  levels.exact = stored - levels.codes;
+  size_type pivots = 0;
+  levels.below = stored == 0 ? levels.leaves : reach * K;
+  for (int level = 0; level < stored; ++level) {
+    const size_type nodes = (levels.leaves - 1) / levels.below + 1;
+    levels.below /= K;
+    levels.level[level] = {level < levels.exact ? pivots : 0, nodes};
+    if (level < levels.exact) pivots += nodes * node_keys;
+  }
+  leaves_ = levels.leaves;
+  below_ = levels.below;
+  exact_ = levels.exact;
+
+  using Range = Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>;
+  const auto alloc = [&](const char* what) {
+    return Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
+                              std::string("kindex::PivotTree::") + what);
+  };
+  if (stored == 0) return;
+  levels_ = Kokkos::View<Level*, MemorySpace>(alloc("levels"), stored);
+  Kokkos::parallel_for("kindex::PivotTree::write_levels",
+                       Kokkos::RangePolicy<Exec>(space, 0, stored),
+                       WriteLevels{levels, levels_.data()});
+  if (pivots > 0) {
+    pivots_ = Kokkos::View<Key*, MemorySpace>(alloc("pivots"), pivots);
+    Kokkos::parallel_for(
+        "kindex::PivotTree::write_pivots", Range(space, 0, pivots),
+        WritePivots{entries_.ref(), pivots_.data(), levels, reach});
+  }
+  if (levels.codes > 1) {
+    const size_type codes = levels.level[stored - 2].nodes * node_keys;
+    const Kokkos::View<std::uint16_t*, MemorySpace> wide(alloc("wide_codes"),
+                                                         codes);
+    Kokkos::parallel_for(
+        "kindex::PivotTree::write_wide_codes", Range(space, 0, codes),
+        WriteCodes<std::uint16_t>{ref(), wide.data(), size_type(K)});
+    wide_codes_ = wide;
+  }
+  if (levels.codes > 0) {
+    const size_type codes = levels.level[stored - 1].nodes * node_keys;
+    const Kokkos::View<std::uint8_t*, MemorySpace> last(alloc("codes"), codes);
+    Kokkos::parallel_for("kindex::PivotTree::write_codes",
+                         Range(space, 0, codes),
+                         WriteCodes<std::uint8_t>{ref(), last.data(), 1});
+    codes_ = last;
+  }
+}
+
+/// \cond
+template <class Exec, class Keys>
+PivotTree(const Exec&, const Keys&, const PivotTreeOptions& = {})
+    -> PivotTree<typename Keys::non_const_value_type, std::uint32_t,
+                 typename Exec::memory_space>;
+template <class Exec, class Keys, class Values>
+requires Kokkos::is_view_v<Values> PivotTree(const Exec&, const Keys&,
+                                             const Values&,
+                                             const PivotTreeOptions& = {})
+->PivotTree<typename Keys::non_const_value_type,
+            typename Values::non_const_value_type, typename Exec::memory_space>;
+template <class Exec, class Keys>
+PivotTree(const Exec&, SortedTag, const Keys&, Check = Check::on,
+          const PivotTreeOptions& = {})
+    -> PivotTree<typename Keys::non_const_value_type, std::uint32_t,
+                 typename Exec::memory_space>;
+template <class Exec, class Keys, class Values>
+requires Kokkos::is_view_v<Values> PivotTree(const Exec&, SortedTag,
+                                             const Keys&, const Values&,
+                                             Check = Check::on,
+                                             const PivotTreeOptions& = {})
+->PivotTree<typename Keys::non_const_value_type,
+            typename Values::non_const_value_type, typename Exec::memory_space>;
+/// \endcond
+
+}  // namespace kindex
+
+#endif

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef KINDEX_BUILD_EYTZINGERSHAPE_HPP
+#define KINDEX_BUILD_EYTZINGERSHAPE_HPP
+
+/// \file
+/// Where a key of rank r stands in K-ary level order, and back, in closed form.
+
+#include <kindex/Types.hpp>
+
+namespace kindex::build {
+
+/// The K-ary level order of n keys: nodes of K−1 keys, the root first, then
+/// each level from left to right; all levels full but the last, which is filled
+/// from the left. Slots are counted without the alignment slot.
+///
+/// With d full levels and b keys in the last one, the key at offset i of the
+/// full level that has l full levels below it has the in-order number
+/// q = K^l·(1 + i + ⌊i/(K−1)⌋) − 1 among the keys of the full levels; before it
+/// stand q of those and min(b, (K−1)(q+1)) of the last level.
+template <int K>
+class EytzingerShape {
+ public:
+  /// Slots in front of the first: with K = 2, siblings share a cache line.
+  static constexpr size_type front = K == 2 ? 1 : 0;
+
+  /// The shape of no keys.
+  EytzingerShape() = default;
+
+  /// The shape of `size` keys.
+  KOKKOS_FUNCTION explicit EytzingerShape(size_type size) : size_(size) {
+    while (size - (full_ - 1) >= (K - 1) * full_) {
+      full_ *= K;
+      ++levels_;
+    }
+    last_ = size - (full_ - 1);
+  }
+
+  /// The number of keys.
+  KOKKOS_FUNCTION size_type size() const { return size_; }
+
+  /// The number of levels, with an incomplete one.
+  KOKKOS_FUNCTION int levels() const { return levels_ + (last_ > 0 ? 1 : 0); }
+
+  /// The rank of the key in slot `slot`.
+  KOKKOS_FUNCTION size_type rank_of(size_type slot) const {
+    if (slot >= full_ - 1) {
+      const size_type i = slot - (full_ - 1);
+      return i + i / (K - 1);
+    }
+    size_type above = 1;      // K to the slot's level
+    size_type below = full_;  // K to the full levels from the slot's on
+    while (slot >= above * K - 1) {
+      above *= K;
+      below /= K;
+    }
+    below /= K;
+    const size_type i = slot - (above - 1);
+    const size_type q = below * (1 + i + i / (K - 1)) - 1;
+    const size_type after = (K - 1) * (q + 1);
+    return q + (last_ < after ? last_ : after);
+  }
+
+  /// The slot of the key of rank `rank`.
+  KOKKOS_FUNCTION size_type slot_of(size_type rank) const {
+    const size_type whole = last_ / (K - 1);  // whole nodes in the last level
+    const size_type rest = last_ % (K - 1);
+    size_type q;
+    if (rank < whole * K) {
+      const size_type in_node = rank % K;
+      if (in_node < K - 1) return full_ - 1 + rank / K * (K - 1) + in_node;
+      q = rank / K;
+    } else {
+      const size_type behind = rank - whole * K;
+      if (behind < rest) return full_ - 1 + whole * (K - 1) + behind;
+      q = whole + behind - rest;
+    }
+    size_type m = q + 1;
+    size_type above = full_ / K;  // K to the slot's level
+    while (m % K == 0) {
+      m /= K;
+      above /= K;
+    }
+    return above - 1 + m - m / K - 1;
+  }
+
+ private:
+  size_type size_ = 0;
+  size_type full_ = 1;  ///< K to the number of full levels
+  size_type last_ = 0;  ///< keys of the incomplete last level
+  int levels_ = 0;      ///< full levels
+};
+
+/// Sets `*duplicates` where a key equals the next one in order.
+template <class Ref>
+struct FlagDuplicates {
+  Ref ref;
+  int* duplicates;
+
+  KOKKOS_FUNCTION void operator()(size_type slot) const {
+    const size_type next = ref.rank_of(slot) + 1;
+    if (next < ref.size() &&
+        ref.key_at(slot) == ref.key_at(ref.position_of(next)))
+      Kokkos::atomic_store(duplicates, 1);
+  }
+};
+
+}  // namespace kindex::build
+
+#endif
