@@ -376,19 +376,22 @@ def metric_figure(results, palette, name, metric, label, scale=1.0, text=si,
 
 
 def bar_figure(results, palette, name, metric, label, scale=1.0, text=si,
-               limits=False):
-    """`metric` of a single n, as bars, one panel per key set."""
-    groups = by(results, lambda r: r.group())
+               limits=False, split=True):
+    """`metric` of a single n, as bars: one panel per key set, and per device
+    if `split`, as devices differ by orders of magnitude."""
+    groups = by(results, lambda r: (r.group(), not r.on_gpu if split else 0,
+                                    r.space if split else ""))
     most = max(len(members) for members in groups.values())
     columns = min(2, len(groups))
     rows = math.ceil(len(groups) / columns)
     figure, axes = plt.subplots(
         rows, columns, squeeze=False, num=name, layout="constrained",
-        figsize=(max(6.4 * columns, 7.5), (0.9 + 0.36 * (most + 1)) * rows))
+        figsize=(max(6.4 * columns, 7.5), (1.1 + 0.34 * (most + 1)) * rows))
+    figure.get_layout_engine().set(h_pad=0.1, w_pad=0.1)
     flat = list(axes.flat)
     for unused in flat[len(groups):]:
         unused.set_visible(False)
-    for ax, (group, members) in zip(flat, sorted(groups.items())):
+    for ax, ((group, _, space), members) in zip(flat, sorted(groups.items())):
         members.sort(key=lambda r: r.counters[metric])
         values = [r.counters[metric] * scale for r in members]
         for y, (r, value) in enumerate(zip(members, values)):
@@ -398,39 +401,36 @@ def bar_figure(results, palette, name, metric, label, scale=1.0, text=si,
                     hatch=None if r.on_gpu else "////")
             ax.annotate(text(value), (value, y), xytext=(5, 0),
                         textcoords="offset points", va="center", fontsize=9)
+        marks = [r.counters["one_sector_per_second"] * scale for r in members
+                 if "one_sector_per_second" in r.counters]
         widest = max(values)
-        for space in sorted({r.space for r in members}) if limits else ():
-            marks = [r.counters["one_sector_per_second"] * scale
-                     for r in members if r.space == space
-                     and "one_sector_per_second" in r.counters]
-            if marks:
-                ax.axvline(marks[0], color=MUTED, linewidth=1.2,
-                           linestyle=(0, (4, 2)))
-                widest = max(widest, marks[0])
-                at_left = marks[0] < widest / 3
-                ax.annotate(f"one-sector limit · {space}",
-                            (marks[0], len(members) - 0.35), fontsize=8.5,
-                            color=MUTED, ha="left" if at_left else "right",
-                            xytext=(4 if at_left else -4, 0),
-                            textcoords="offset points", va="bottom")
+        if limits and split and marks:
+            widest = max(widest, marks[0])
+            ax.axvline(marks[0], color=MUTED, linewidth=1.2,
+                       linestyle=(0, (4, 2)))
+            ax.annotate("one-sector limit", (marks[0], len(members) - 0.35),
+                        fontsize=8.5, color=MUTED, ha="right", va="bottom",
+                        xytext=(-4, 0), textcoords="offset points")
         ax.set_ylim(-0.6, len(members) + 0.1)
-        ax.set_yticks(range(len(members)), [series_label(r) for r in members],
+        ax.set_yticks(range(len(members)),
+                      [r.index if split else series_label(r) for r in members],
                       color=INK)
         ax.set_xlim(0, widest * 1.15)
         ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: text(x)))
         ax.grid(False, axis="y")
         ax.tick_params(axis="y", length=0)
         ax.set_xlabel(label)
-        ax.set_title(group_title(group) + f", n = {count(members[0].n)}")
+        title = f"{group_title(group)}, n = {count(members[0].n)}"
+        ax.set_title(f"{space}: {title}" if split else title)
     return svg(figure, name)
 
 
-def figure_against_n(results, *arguments, **options):
+def figure_against_n(results, *arguments, split=True, **options):
     """Lines where there are several n, otherwise bars."""
-    several = any(len({r.n for r in members}) > 1
-                  for members in by(results, lambda r: r.group()).values())
-    draw = metric_figure if several else bar_figure
-    return draw(results, *arguments, **options)
+    if any(len({r.n for r in members}) > 1
+           for members in by(results, lambda r: r.group()).values()):
+        return metric_figure(results, *arguments, **options)
+    return bar_figure(results, *arguments, split=split, **options)
 
 
 # ---- the page ------------------------------------------------------------------
@@ -650,7 +650,8 @@ def memory_section(results, palette):
         return "<p>No index was measured in these runs.</p>"
     plain = list(seen.values())
     drawing = figure_against_n(plain, palette, "memory", "bytes_per_key",
-                               "bytes per key", text=lambda x: f"{x:.3g}")
+                               "bytes per key", text=lambda x: f"{x:.3g}",
+                               split=False)
     rows = [(r.index, r.space, group_title(r.group()), count(r.n),
              f"{r.counters['bytes_per_key']:.2f}")
             for r in sorted(plain, key=lambda r: (r.group(), r.n,
