@@ -14,11 +14,11 @@
 
 namespace kindex {
 
-/// How the last levels of pivots, the largest, are stored.
+/// How the last level of pivots, the largest, is stored.
 enum class LastLevel {
   automatic,  ///< quantised where whole pivots would not stay in a GPU's L2
   exact,      ///< whole keys
-  quantised   ///< 8 bits a pivot, and in the level above it 16 bits
+  quantised   ///< 8 bits each, relative to the node's own range
 };
 
 namespace build {
@@ -146,7 +146,7 @@ class PivotTree
   /// and the levels of pivots.
   size_type memory_bytes() const {
     return entries_.memory_bytes() + pivots_.extent(0) * sizeof(Key) +
-           wide_codes_.extent(0) * sizeof(std::uint16_t) + codes_.extent(0);
+           codes_.extent(0);
   }
 
   /// Levels of pivots that are stored.
@@ -158,7 +158,6 @@ class PivotTree
     ref.entries_ = entries_.ref();
     ref.levels_ = levels_.data();
     ref.pivots_ = pivots_.data();
-    ref.wide_codes_ = wide_codes_.data();
     ref.codes_ = codes_.data();
     ref.leaves_ = leaves_;
     ref.below_ = below_;
@@ -186,7 +185,6 @@ class PivotTree
   /// \cond
   struct WriteLevels;
   struct WritePivots;
-  template <class Code>
   struct WriteCodes;
   /// \endcond
 
@@ -197,7 +195,6 @@ class PivotTree
   Storage entries_;
   Kokkos::View<Level*, MemorySpace> levels_;
   Kokkos::View<Key*, MemorySpace> pivots_;
-  Kokkos::View<std::uint16_t*, MemorySpace> wide_codes_;
   Kokkos::View<std::uint8_t*, MemorySpace> codes_;
   size_type leaves_ = 0;
   size_type below_ = 1;
@@ -251,7 +248,6 @@ class PivotTree<Key, Value, MemorySpace, Layout, K>::Ref
 
  private:
   friend class PivotTree;
-  template <class Code>
   friend struct WriteCodes;
 
   template <class Index, class Group, int Own>
@@ -265,13 +261,7 @@ class PivotTree<Key, Value, MemorySpace, Layout, K>::Ref
     for (int level = 0; level < exact_; ++level)
       descend(levels_[level], group, keys, node);
     if (codes_ != nullptr) {
-      int level = exact_;
-      if (wide_codes_ != nullptr) {
-        descend_codes<K>(levels_[level], wide_codes_, levels_[level + 1].nodes,
-                         group, own, node);
-        ++level;
-      }
-      descend_codes<1>(levels_[level], codes_, leaves_, group, own, node);
+      choose_leaf(levels_[exact_], group, own, node);
     } else if (below_ > 1) {
       for (int w = 0; w < W; ++w) node[w] = leaf_among(keys[w], node[w]);
     }
@@ -340,18 +330,17 @@ class PivotTree<Key, Value, MemorySpace, Layout, K>::Ref
     if (first >= leaves_) return Index(leaves_ - 1);
     const size_type last =
         first + below_ < leaves_ ? first + below_ - 1 : leaves_ - 1;
-    return subtree_between<1>(key, Index(first), Index(last));
+    return leaf_between(key, Index(first), Index(last));
   }
 
-  /// Of the subtrees [first, last] of `Leaves` leaves each, the first whose
-  /// largest key is not below `key`, or `last`.
-  template <int Leaves, class Index>
-  KOKKOS_FUNCTION Index subtree_between(const Key& key, Index first,
-                                        Index last) const {
+  /// The first of the leaves [first, last] whose last key is not below `key`,
+  /// or `last`.
+  template <class Index>
+  KOKKOS_FUNCTION Index leaf_between(const Key& key, Index first,
+                                     Index last) const {
     while (first < last) {
       const Index middle = first + (last - first) / 2;
-      const size_type end = (size_type(middle) + 1) * Leaves * leaf_keys;
-      if (entries_.key((end < size() ? end : size()) - 1) < key) {
+      if (entries_.key(size_type(middle) * leaf_keys + leaf_keys - 1) < key) {
         first = middle + 1;
       } else {
         last = middle;
@@ -360,65 +349,54 @@ class PivotTree<Key, Value, MemorySpace, Layout, K>::Ref
     return first;
   }
 
-  /// Steps through a level of codes to children of `Leaves` leaves. A lane
-  /// prepares and settles its own keys; the lanes count together.
-  template <int Leaves, class Code, class Index, class Group, int Own>
-  KOKKOS_FUNCTION void descend_codes(const Level& level, const Code* codes,
-                                     size_type children, const Group& group,
-                                     const Key (&own)[Own],
-                                     Index (&node)[Own * Group::size]) const {
+  /// Steps through the level of codes to leaves. A lane prepares and settles
+  /// its own keys; the lanes count together.
+  template <class Index, class Group, int Own>
+  KOKKOS_FUNCTION void choose_leaf(const Level& level, const Group& group,
+                                   const Key (&own)[Own],
+                                   Index (&node)[Own * Group::size]) const {
     constexpr int W = Own * Group::size;
     const Index last = Index(level.nodes) - 1;
     for (int w = 0; w < W; ++w) node[w] = node[w] < last ? node[w] : last;
-    Code own_codes[Own];
+    std::uint8_t own_codes[Own];
     for (int o = 0; o < Own; ++o)
-      own_codes[o] =
-          quantiser<Code>(query::own_of(group, &node[o * Group::size]))
-              .code(query::code_bits(own[o]));
-    Code searched[W];
+      own_codes[o] = quantiser(query::own_of(group, &node[o * Group::size]))
+                         .code(query::code_bits(own[o]));
+    std::uint8_t searched[W];
     query::gather_lanes(group, own_codes, searched);
     unsigned below[W];
     unsigned not_above[W];
     for (int w = 0; w < W; ++w) {
       const auto share = query::load_codes<node_keys>(
-          group, codes, node[w] * Index(node_keys));
+          group, codes_, node[w] * Index(node_keys));
       below[w] = 0;
       not_above[w] = 0;
-      for (const Code other : share.elements) {
-        below[w] += other < searched[w] ? 1 : 0;
-        not_above[w] += other <= searched[w] ? 1 : 0;
+      for (const std::uint8_t code : share.elements) {
+        below[w] += code < searched[w] ? 1 : 0;
+        not_above[w] += code <= searched[w] ? 1 : 0;
       }
     }
     query::sum_counts<node_keys>(group, below);
     query::sum_counts<node_keys>(group, not_above);
-    const Index last_child = Index(children - 1);
-    Index child[Own];
+    const Index last_leaf = Index(leaves_ - 1);
+    Index leaf[Own];
     for (int o = 0; o < Own; ++o) {
+      // Pivots with the same code leave a choice.
       const Index at = query::own_of(group, &node[o * Group::size]) * K;
       Index first = at + query::own_of(group, &below[o * Group::size]);
       Index until = at + query::own_of(group, &not_above[o * Group::size]);
-      until = until < last_child ? until : last_child;
+      until = until < last_leaf ? until : last_leaf;
       first = first < until ? first : until;
-      child[o] = subtree_between<Leaves>(own[o], first, until);
+      leaf[o] = leaf_between(own[o], first, until);
     }
-    query::gather_lanes(group, child, node);
+    query::gather_lanes(group, leaf, node);
   }
 
-  /// How node `node` of a level of codes maps keys to codes: by the range of
-  /// its keys, which the level above knows, exactly or in codes of its own.
-  template <class Code, class Index>
-  KOKKOS_FUNCTION query::Quantiser<Code> quantiser(Index node) const {
-    if constexpr (sizeof(Code) == 1) {
-      if (wide_codes_ != nullptr) {
-        const Index parent = node / K;
-        const Index child = node % K;
-        const auto outer = quantiser<std::uint16_t>(parent);
-        const std::uint16_t* codes =
-            wide_codes_ + parent * Index(node_keys) + child;
-        return {child > 0 ? outer.low_of(codes[-1]) : outer.low(),
-                child < K - 1 ? outer.high_of(codes[0]) : outer.high()};
-      }
-    }
+  /// How node `node` of the level of codes maps keys to codes: by the range of
+  /// its keys, which the levels above know.
+  template <class Index>
+  KOKKOS_FUNCTION query::Quantiser<query::CodeBits<Key>> quantiser(
+      Index node) const {
     return {query::code_bits(fence(node, false)),
             query::code_bits(fence(node, true))};
   }
@@ -441,7 +419,6 @@ class PivotTree<Key, Value, MemorySpace, Layout, K>::Ref
   typename Storage::Ref entries_;
   const Level* levels_ = nullptr;
   const Key* pivots_ = nullptr;
-  const std::uint16_t* wide_codes_ = nullptr;
   const std::uint8_t* codes_ = nullptr;
   size_type leaves_ = 0;
   size_type below_ = 1;
@@ -482,19 +459,17 @@ struct PivotTree<Key, Value, MemorySpace, Layout, K>::WritePivots {
   }
 };
 
-/// Writes code i of a level whose children have `leaves` leaves.
+/// Writes code i of the level of codes.
 template <class Key, class Value, class MemorySpace, class Layout, int K>
-template <class Code>
 struct PivotTree<Key, Value, MemorySpace, Layout, K>::WriteCodes {
   Ref ref;
-  Code* codes;
-  size_type leaves;
+  std::uint8_t* codes;
 
   KOKKOS_FUNCTION void operator()(size_type i) const {
     const size_type node = i / node_keys;
-    const size_type end = leaves * leaf_keys * (1 + i + node);
+    const size_type end = leaf_keys * (1 + i + node);
     const Key pivot = ref.key_at((end < ref.size() ? end : ref.size()) - 1);
-    codes[i] = ref.template quantiser<Code>(node).code(query::code_bits(pivot));
+    codes[i] = ref.quantiser(node).code(query::code_bits(pivot));
   }
 };
 
@@ -514,13 +489,10 @@ void PivotTree<Key, Value, MemorySpace, Layout, K>::build(
   // Measured on an H100: random reads keep about 24 MiB of its L2 useful.
   const bool too_large = query::DeviceTraits<Exec>::is_gpu &&
                          levels.leaves * sizeof(Key) > (size_type{16} << 20);
-  const bool quantised =
-      stored == depth && sizeof(Key) > 1 &&
-      (options.last_level == LastLevel::quantised ||
-       (options.last_level == LastLevel::automatic && too_large));
-  // 8 bits in the last level, 16 in the one above where that saves memory.
-  levels.codes = quantised ? std::min(depth, sizeof(Key) > 2 ? 2 : 1) : 0;
-  levels.exact = stored - levels.codes;
+  levels.codes = stored == depth && depth > 0 && sizeof(Key) > 1 &&
+                 (options.last_level == LastLevel::quantised ||
+                  (options.last_level == LastLevel::automatic && too_large));
+  levels.exact = stored - (levels.codes ? 1 : 0);
   size_type pivots = 0;
   levels.below = stored == 0 ? levels.leaves : reach * K;
   for (int level = 0; level < stored; ++level) {
@@ -549,21 +521,12 @@ void PivotTree<Key, Value, MemorySpace, Layout, K>::build(
         "kindex::PivotTree::write_pivots", Range(space, 0, pivots),
         WritePivots{entries_.ref(), pivots_.data(), levels, reach});
   }
-  if (levels.codes > 1) {
-    const size_type codes = levels.level[stored - 2].nodes * node_keys;
-    const Kokkos::View<std::uint16_t*, MemorySpace> wide(alloc("wide_codes"),
-                                                         codes);
-    Kokkos::parallel_for(
-        "kindex::PivotTree::write_wide_codes", Range(space, 0, codes),
-        WriteCodes<std::uint16_t>{ref(), wide.data(), size_type(K)});
-    wide_codes_ = wide;
-  }
-  if (levels.codes > 0) {
+  if (levels.codes) {
     const size_type codes = levels.level[stored - 1].nodes * node_keys;
     const Kokkos::View<std::uint8_t*, MemorySpace> last(alloc("codes"), codes);
     Kokkos::parallel_for("kindex::PivotTree::write_codes",
                          Range(space, 0, codes),
-                         WriteCodes<std::uint8_t>{ref(), last.data(), 1});
+                         WriteCodes{ref(), last.data()});
     codes_ = last;
   }
 }

@@ -137,19 +137,11 @@ class SortedArray<Key, Value, MemorySpace, Layout>::Ref
   template <class Group, int W>
   KOKKOS_FUNCTION void search(const Group&, const Key (&keys)[W],
                               size_type (&positions)[W]) const {
-    for (int w = 0; w < W; ++w) positions[w] = 0;
-    if (size() == 0) return;
-    // The lower bound is in [position, position + length].
-    for (size_type length = size(); length > 1;) {
-      const size_type half = length / 2;
-      for (int w = 0; w < W; ++w) {
-        const bool below = key_at(positions[w] + half - 1) < keys[w];
-        positions[w] += below ? half : 0;
-      }
-      length -= half;
+    if (size() < (size_type{1} << 31)) {
+      search_with<std::uint32_t>(keys, positions);
+    } else {
+      search_with<size_type>(keys, positions);
     }
-    for (int w = 0; w < W; ++w)
-      positions[w] += key_at(positions[w]) < keys[w] ? 1 : 0;
   }
 
   /// The key at `position`.
@@ -168,6 +160,27 @@ class SortedArray<Key, Value, MemorySpace, Layout>::Ref
   KOKKOS_FUNCTION size_type position_of(size_type rank) const { return rank; }
 
  private:
+  template <class Offset, int W>
+  KOKKOS_FUNCTION void search_with(const Key (&keys)[W],
+                                   size_type (&positions)[W]) const {
+    Offset offset[W];
+    for (int w = 0; w < W; ++w) offset[w] = 0;
+    if (size() > 0) {
+      // The lower bound is in [offset, offset + length].
+      for (auto length = static_cast<Offset>(size()); length > 1;) {
+        const Offset half = length / 2;
+        for (int w = 0; w < W; ++w) {
+          const bool below = key_at(offset[w] + half - 1) < keys[w];
+          offset[w] += below ? half : 0;
+        }
+        length -= half;
+      }
+      for (int w = 0; w < W; ++w)
+        offset[w] += key_at(offset[w]) < keys[w] ? 1 : 0;
+    }
+    for (int w = 0; w < W; ++w) positions[w] = offset[w];
+  }
+
   typename Storage::Ref entries_;
 };
 

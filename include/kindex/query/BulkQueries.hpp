@@ -6,6 +6,7 @@
 /// The verbs of a batch of queries, written once for all indexes.
 
 #include <kindex/query/Engine.hpp>
+#include <kindex/query/Partition.hpp>
 #include <kindex/query/Ranges.hpp>
 #include <kindex/query/Verbs.hpp>
 
@@ -212,6 +213,18 @@ class BulkQueries {
     return sizeof(size_type) * queries;
   }
 
+  /// The same for a batch under `policy`: more where lookups are partitioned,
+  /// enough for queries of the keys' type and results of up to 8 bytes, or of
+  /// the values' size.
+  size_type workspace_bytes(size_type queries,
+                            const LookupPolicy& policy) const {
+    if (policy.reordering() != Reordering::partitioned)
+      return workspace_bytes(queries);
+    using Out = std::conditional_t<(sizeof(Value) > 8 && sizeof(Value) <= 64),
+                                   Value, size_type>;
+    return PartitionedBatch<Key, Key, Out>::bytes(queries);
+  }
+
   /// Whether there are no entries.
   bool empty() const { return index().size() == 0; }
 
@@ -261,7 +274,47 @@ class BulkQueries {
   template <class Exec, class Verb>
   void run(const Exec& space, const char* verb_name, const Verb& verb,
            size_type queries, const LookupPolicy& policy) const {
+    if constexpr (Verb::is_reorderable && sizeof(Value) <= 64) {
+      if (run_in_partitions(space, verb_name, verb, queries, policy)) return;
+    }
     run_lookups(label(verb_name), space, index().ref(), verb, queries, policy);
+  }
+
+  /// Runs `verb` partitioned if the policy wants it; returns whether it did.
+  template <class Exec, class Verb>
+  bool run_in_partitions(const Exec& space, const char* verb_name,
+                         const Verb& verb, size_type queries,
+                         const LookupPolicy& policy) const {
+    using Out = typename Verb::out_type;
+    using Batch = PartitionedBatch<Key, typename Verb::query_type, Out>;
+    static_assert(Batch::tile > 0);
+    if (policy.reordering() == Reordering::none || queries == 0 || empty())
+      return false;
+    const size_type needed = Batch::bytes(queries);
+    std::byte* memory = policy.workspace();
+    if (policy.reordering() == Reordering::automatic) {
+      // Measured on an H100: see perf/results.
+      const bool wins = DeviceTraits<Exec>::is_gpu && queries >= (1 << 20) &&
+                        queries >= index().size() / 4 &&
+                        index().memory_bytes() >= (size_type{96} << 20);
+      if (!wins || memory == nullptr || policy.workspace_bytes() < needed)
+        return false;
+    } else if (memory != nullptr && policy.workspace_bytes() < needed) {
+      kindex::impl::fail(label(verb_name).c_str(),
+                         "the policy's workspace has ",
+                         policy.workspace_bytes(), " bytes of ", needed);
+    }
+    Kokkos::View<std::byte*, MemorySpace> allocated;
+    if (memory == nullptr) {
+      allocated = Kokkos::View<std::byte*, MemorySpace>(
+          Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
+                             label(verb_name) + "::partitions"),
+          needed);
+      memory = allocated.data();
+    }
+    run_partitioned(label(verb_name), space, index().ref(), verb, policy,
+                    memory);
+    return true;
   }
 
   template <bool Upper, class Exec, class Queries, class Ranks>

@@ -26,6 +26,11 @@ struct DeviceTraits {
   /// Independent lookups that a thread keeps in flight. A host core overlaps
   /// that many cache misses; a GPU does it with its many threads.
   static constexpr int lookups_in_flight = is_gpu ? 1 : 16;
+  /// Threads that run in lockstep: lanes of a group are among them, so a team
+  /// is a multiple of them.
+  static constexpr int warp_size = is_gpu ? 32 : 1;
+  /// The level of team scratch that holds some 40 KiB.
+  static constexpr int scratch_level = is_gpu ? 0 : 1;
   /// Threads of a team.
   static constexpr int team_size = is_gpu ? 256 : 1;
   /// Lookups of a thread per tile: on hosts enough to hide the hand-out of
@@ -34,6 +39,14 @@ struct DeviceTraits {
   /// Hits of a range query that a thread copies per tile.
   static constexpr int hits_per_thread = is_gpu ? 16 : 16384;
 };
+
+/// The scratch memory of a team, at the level that DeviceTraits names.
+template <class Exec, class Member>
+KOKKOS_FUNCTION decltype(auto) team_scratch(const Member& team) {
+  // A copy: kernels have no memory for the member itself.
+  constexpr int level = DeviceTraits<Exec>::scratch_level;
+  return team.team_scratch(int{level});
+}
 
 /// How one batch is laid out on a device.
 struct Schedule {
@@ -49,12 +62,19 @@ Schedule make_schedule(const Exec& space, const LookupPolicy& policy,
                        size_type lookups, int max_team_size) {
   using Traits = DeviceTraits<Exec>;
   Schedule schedule{};
-  schedule.team_size =
-      std::min(policy.team_size() > 0 ? policy.team_size() : Traits::team_size,
-               max_team_size);
-  const auto per_thread = static_cast<size_type>(
-      policy.lookups_per_thread() > 0 ? policy.lookups_per_thread()
-                                      : Traits::lookups_per_thread);
+  const int wanted =
+      policy.team_size() > 0 ? policy.team_size() : Traits::team_size;
+  schedule.team_size = std::max(
+      std::min(wanted, max_team_size) / Traits::warp_size * Traits::warp_size,
+      Traits::warp_size);
+  // Small batches are cut finer, so that every thread of the device has some.
+  const size_type share =
+      lookups / (4 * static_cast<size_type>(space.concurrency()));
+  const size_type chosen =
+      std::clamp<size_type>(share, std::min(64, Traits::lookups_per_thread),
+                            Traits::lookups_per_thread);
+  const size_type per_thread =
+      policy.lookups_per_thread() > 0 ? policy.lookups_per_thread() : chosen;
   schedule.tile = per_thread * schedule.team_size;
   size_type teams = (lookups + schedule.tile - 1) / schedule.tile;
   if (policy.scheduling() == Scheduling::fixed) {
@@ -135,16 +155,46 @@ void run_teams(const Exec& space, const std::string& label, Kernel kernel,
   const int wanted = policy.team_size() > 0 ? policy.team_size()
                                             : DeviceTraits<Exec>::team_size;
   Policy probe(space, 1, 1);
-  probe.set_scratch_size(0, Kokkos::PerTeam(int(scratch_bytes(wanted))));
+  probe.set_scratch_size(DeviceTraits<Exec>::scratch_level,
+                         Kokkos::PerTeam(int(scratch_bytes(wanted))));
   const Schedule schedule =
       make_schedule(space, policy, work,
                     probe.team_size_max(kernel, Kokkos::ParallelForTag()));
   set_tile(kernel, schedule.tile);
   Policy teams(space, schedule.league_size, schedule.team_size);
   teams.set_scratch_size(
-      0, Kokkos::PerTeam(int(scratch_bytes(schedule.team_size))));
+      DeviceTraits<Exec>::scratch_level,
+      Kokkos::PerTeam(int(scratch_bytes(schedule.team_size))));
   Kokkos::parallel_for(label, teams, kernel);
 }
+
+/// Launches `kernel`, which strides over `tiles` tiles on its own, one team per
+/// tile, with `scratch_bytes` bytes of team scratch.
+template <class Exec, class Kernel>
+void run_tiled(const Exec& space, const std::string& label,
+               const Kernel& kernel, size_type tiles,
+               std::size_t scratch_bytes) {
+  constexpr int threads = DeviceTraits<Exec>::is_gpu ? 512 : 1;
+  run_teams(
+      space, label, kernel, tiles * threads,
+      LookupPolicy().set_lookups_per_thread(1).set_team_size(threads),
+      [](Kernel&, size_type) {},
+      [scratch_bytes](int) { return scratch_bytes; });
+}
+
+/// Turns the counts in `offsets(0..n-1)` into exclusive prefix sums, with the
+/// total behind them.
+struct OffsetsScan {
+  size_type* offsets;
+  size_type counts;
+
+  KOKKOS_FUNCTION void operator()(size_type i, size_type& sum,
+                                  bool is_final) const {
+    const size_type count = i < counts ? offsets[i] : 0;
+    if (is_final) offsets[i] = sum;
+    sum += count;
+  }
+};
 
 /// Runs `verb` for `queries` queries on `space`: one kernel, no fence, no
 /// allocation; nothing at all for an empty batch.

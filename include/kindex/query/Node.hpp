@@ -90,10 +90,15 @@ KOKKOS_FUNCTION unsigned count_below(const Share& share, const Key& key) {
   return count;
 }
 
+/// The unsigned type in which codes are computed: 32 bits where they suffice.
+template <class Key>
+using CodeBits =
+    std::conditional_t<(sizeof(Key) <= 4), std::uint32_t, std::uint64_t>;
+
 /// The bits of a key that codes are made of: in order, though for Key128 not
 /// all of them.
 template <class Key>
-KOKKOS_FUNCTION std::uint64_t code_bits(const Key& key) {
+KOKKOS_FUNCTION CodeBits<Key> code_bits(const Key& key) {
   if constexpr (std::is_same_v<Key, Key128>) {
     return key.hi;
   } else {
@@ -101,45 +106,30 @@ KOKKOS_FUNCTION std::uint64_t code_bits(const Key& key) {
   }
 }
 
-/// Maps the keys of a node to codes of few bits, in order: different codes
+/// Maps the keys of a node to codes of 8 bits, in order: different codes
 /// decide, equal codes leave a choice.
 ///
-/// \tparam Code std::uint8_t or std::uint16_t.
-template <class Code>
+/// \tparam Bits CodeBits of the keys.
+template <class Bits>
 class Quantiser {
  public:
   /// \param low, high bits of keys: no key of the node is outside.
-  KOKKOS_FUNCTION Quantiser(std::uint64_t low, std::uint64_t high)
+  KOKKOS_FUNCTION Quantiser(Bits low, Bits high)
       : low_(low), range_(high > low ? high - low : 0) {
-    const int used = range_ == 0 ? 0 : 64 - Kokkos::countl_zero(range_);
-    shift_ = used > code_size ? used - code_size : 0;
+    const int used = 8 * int(sizeof(Bits)) - int(Kokkos::countl_zero(range_));
+    shift_ = used > 8 ? used - 8 : 0;
   }
 
   /// The code of a key; keys outside the node's range get the nearest.
-  KOKKOS_FUNCTION Code code(std::uint64_t bits) const {
-    const std::uint64_t offset = bits > low_ ? bits - low_ : 0;
-    return static_cast<Code>((offset < range_ ? offset : range_) >> shift_);
+  KOKKOS_FUNCTION std::uint8_t code(Bits bits) const {
+    const Bits offset = bits > low_ ? bits - low_ : 0;
+    return static_cast<std::uint8_t>((offset < range_ ? offset : range_) >>
+                                     shift_);
   }
-
-  /// The smallest bits with code `code`.
-  KOKKOS_FUNCTION std::uint64_t low_of(Code code) const {
-    return low_ + (std::uint64_t{code} << shift_);
-  }
-  /// The largest bits with code `code`.
-  KOKKOS_FUNCTION std::uint64_t high_of(Code code) const {
-    // Where the shift drops the carry, what is left means all bits one.
-    const std::uint64_t offset = ((std::uint64_t{code} + 1) << shift_) - 1;
-    return low_ + (offset < range_ ? offset : range_);
-  }
-  /// The smallest bits of the node's range.
-  KOKKOS_FUNCTION std::uint64_t low() const { return low_; }
-  /// The largest bits of the node's range.
-  KOKKOS_FUNCTION std::uint64_t high() const { return low_ + range_; }
 
  private:
-  static constexpr int code_size = 8 * int(sizeof(Code));
-  std::uint64_t low_;
-  std::uint64_t range_;
+  Bits low_;
+  Bits range_;
   int shift_;
 };
 

@@ -23,20 +23,6 @@ struct RangeHits {
 
 namespace query {
 
-/// Turns the counts in `offsets(0..m-1)` into exclusive prefix sums, with the
-/// total behind them.
-struct OffsetsScan {
-  size_type* offsets;
-  size_type queries;
-
-  KOKKOS_FUNCTION void operator()(size_type i, size_type& sum,
-                                  bool is_final) const {
-    const size_type count = i < queries ? offsets[i] : 0;
-    if (is_final) offsets[i] = sum;
-    sum += count;
-  }
-};
-
 /// Copies the hits of ranges that are runs of positions: a team fills one tile
 /// of consecutive hits, whichever ranges they belong to, so that one long
 /// range and a million short ones are equally balanced. Per hit it moves its
@@ -116,8 +102,8 @@ struct VisitHits {
   KOKKOS_FUNCTION void operator()(const Member& team) const {
     const auto threads = static_cast<size_type>(team.team_size());
     const auto thread = static_cast<size_type>(team.team_rank());
-    const Scratch next(team.team_scratch(0), threads);
-    const Scratch last(team.team_scratch(0), threads);
+    const Scratch next(team_scratch<Exec>(team), threads);
+    const Scratch last(team_scratch<Exec>(team), threads);
     for (size_type begin = team.league_rank() * threads; begin < lo.size;
          begin += team.league_size() * threads) {
       const size_type query = begin + thread;

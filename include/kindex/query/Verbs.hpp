@@ -15,9 +15,20 @@ namespace kindex::query {
 template <class Key, class Value, class Query, class Out>
 struct FindVerb {
   static constexpr int probes = 1;
+  static constexpr bool is_reorderable = true;
+  using query_type = std::remove_const_t<Query>;
+  using out_type = Out;
   Strided<Query> queries;
   Strided<Out> out;
   Value missing;
+
+  /// The same verb for other queries and results.
+  FindVerb<Key, Value, query_type, Out> with(Strided<query_type> other_queries,
+                                             Strided<Out> other_results) const {
+    return {other_queries, other_results, missing};
+  }
+  /// Where results go.
+  Strided<Out> output() const { return out; }
 
   KOKKOS_FUNCTION void make_probes(size_type i, Probe<Key> (&probe)[1]) const {
     probe[0] = lower_probe<Key>(queries(i));
@@ -35,8 +46,19 @@ struct FindVerb {
 template <class Key, class Query, class Out>
 struct ContainsVerb {
   static constexpr int probes = 1;
+  static constexpr bool is_reorderable = true;
+  using query_type = std::remove_const_t<Query>;
+  using out_type = Out;
   Strided<Query> queries;
   Strided<Out> out;
+
+  /// The same verb for other queries and results.
+  ContainsVerb<Key, query_type, Out> with(Strided<query_type> other_queries,
+                                          Strided<Out> other_results) const {
+    return {other_queries, other_results};
+  }
+  /// Where results go.
+  Strided<Out> output() const { return out; }
 
   KOKKOS_FUNCTION void make_probes(size_type i, Probe<Key> (&probe)[1]) const {
     probe[0] = lower_probe<Key>(queries(i));
@@ -53,8 +75,19 @@ struct ContainsVerb {
 template <class Key, class Query, class Out, bool Upper>
 struct BoundVerb {
   static constexpr int probes = 1;
+  static constexpr bool is_reorderable = true;
+  using query_type = std::remove_const_t<Query>;
+  using out_type = Out;
   Strided<Query> queries;
   Strided<Out> ranks;
+
+  /// The same verb for other queries and results.
+  BoundVerb<Key, query_type, Out, Upper> with(
+      Strided<query_type> other_queries, Strided<Out> other_results) const {
+    return {other_queries, other_results};
+  }
+  /// Where results go.
+  Strided<Out> output() const { return ranks; }
 
   KOKKOS_FUNCTION void make_probes(size_type i, Probe<Key> (&probe)[1]) const {
     probe[0] =
@@ -81,6 +114,7 @@ enum class PairForm {
 template <class Key, class Query, class First, class Second, PairForm Form>
 struct PairVerb {
   static constexpr int probes = 2;
+  static constexpr bool is_reorderable = false;
   Strided<Query> lo;
   Strided<Query> hi;
   Strided<First> first;
