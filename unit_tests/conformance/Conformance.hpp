@@ -124,9 +124,13 @@ struct Conformance<Subject<Entry, Exec>> {
   }
 };
 
-/// Every scheduling, odd team sizes, and lookups per thread from 1 to 16.
+/// Every scheduling, odd team sizes, lookups per thread from 1 to 16, and
+/// partitioned batches.
 inline std::vector<kindex::LookupPolicy> all_policies() {
   std::vector<kindex::LookupPolicy> policies{kindex::LookupPolicy{}};
+  for (const auto reordering :
+       {kindex::Reordering::none, kindex::Reordering::partitioned})
+    policies.push_back(kindex::LookupPolicy{}.set_reordering(reordering));
   for (const auto scheduling :
        {kindex::Scheduling::automatic, kindex::Scheduling::dynamic,
         kindex::Scheduling::fixed}) {

@@ -32,10 +32,8 @@ using IndexList = ::testing::Types<
     Entry<kindex::SortedArray<Key, Triple,        MemorySpace, kindex::AoS>>,
     Entry<kindex::PivotTree<Key,   std::uint32_t, MemorySpace, kindex::SoA>>,
     Entry<kindex::PivotTree<Key,   std::uint64_t, MemorySpace, kindex::AoS>>,
-    Entry<kindex::PivotTree<Key,   std::uint32_t, MemorySpace, kindex::SoA, 3>>,
     Entry<kindex::Eytzinger<Key,   std::uint32_t, MemorySpace, kindex::SoA, 2>>,
-    Entry<kindex::Eytzinger<Key,   std::uint64_t, MemorySpace, kindex::AoS, 5>>,
-    Entry<kindex::Eytzinger<Key,   std::uint32_t, MemorySpace, kindex::SoA, 17>>
+    Entry<kindex::Eytzinger<Key,   std::uint64_t, MemorySpace, kindex::SoA, 9>>
 >;
 // clang-format on
 
