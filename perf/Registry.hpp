@@ -7,6 +7,7 @@
 /// include).
 
 #include "AnyIndex.hpp"
+#include "Partitioned.hpp"
 #include "Spaces.hpp"
 #include "baselines/KokkosUnorderedMap.hpp"
 #include "baselines/StdLowerBound.hpp"
@@ -34,9 +35,14 @@ IndexList<Key, Value, Exec> registered_indexes() {
 
   all.template add<PivotTree<Key, Value, Memory>>("pivot_tree");
   all.template add<PivotTree<Key, Value, Memory, AoS>>("pivot_tree_aos");
-  if constexpr (sizeof(Key) == 4 || sizeof(Key) == 8)
-    all.template add<PivotTree<Key, Value, Memory, SoA, 32 / sizeof(Key) + 1>>(
-        "pivot_tree_32b");
+  if constexpr (!is_host<Exec> && (sizeof(Key) == 4 || sizeof(Key) == 8)) {
+    constexpr int half_line = 32 / sizeof(Key) + 1;
+    using Narrow = PivotTree<Key, Value, Memory, SoA, half_line>;
+    using NarrowAoS = PivotTree<Key, Value, Memory, AoS, half_line>;
+    all.template add<Narrow>("pivot_tree_32b");
+    all.template add<Partitioned<Narrow>>("pivot_tree_32b_partitioned");
+    all.template add<Partitioned<NarrowAoS>>("pivot_tree_32b_aos_partitioned");
+  }
   all.template add<Eytzinger<Key, Value, Memory>>("eytzinger");
 
   // ---- baselines

@@ -5,6 +5,8 @@
 Several JSON files (one per machine, say) are merged into one report:
 
     python3 report.py --output report.html results/h100.json results/epyc.json
+
+With --picture FILE.svg it draws one plot for a README instead, or besides.
 """
 import argparse
 import html
@@ -131,10 +133,18 @@ def digits(x):
 
 # Stand-ins that become CSS variables, so that one drawing suits light and dark.
 INK, MUTED, GRID = "#010203", "#010204", "#010205"
-SERIES = [f"#0a0b{i:02x}" for i in range(8)]
+SERIES = [f"#0a0b{i:02x}" for i in range(10)]
 VARIABLES = {INK: "--ink", MUTED: "--muted", GRID: "--grid",
              **{color: f"--series-{i + 1}" for i, color in enumerate(SERIES)}}
-MARKERS = "osD^vPXh"
+# One more than colors, so that both together stay unique for long.
+MARKERS = "osD^vPXh<>p"
+# Where nothing defines these variables: equally far from white and from a dark
+# page, about 4.3 : 1 to either.
+MID_TONES = {
+    "--ink": "#777a7f", "--muted": "#777a7f",
+    **{f"--series-{i + 1}": color for i, color in enumerate((
+        "#2477e9", "#c85a06", "#008d40", "#9e58de", "#9b7400", "#dc3b72",
+        "#0c8888", "#6e7b8c", "#e03e38", "#778100"))}}
 
 plt.rcParams.update({
     "svg.fonttype": "none",
@@ -186,23 +196,29 @@ class Palette:
 BASELINES = ("std_", "absl_", "kokkos_", "thrust_")
 
 
-def svg(figure, name):
-    """The figure as inline SVG, its colors replaced by CSS variables."""
+def painted(figure, name, paint, **options):
+    """The figure as SVG of no font family, `paint` naming each CSS variable's
+    color."""
     plt.rcParams["svg.hashsalt"] = name
     buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", bbox_inches="tight",
-                   metadata={"Date": None})
+    figure.savefig(buffer, format="svg", **options,
+                   metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
     plt.close(figure)
     text = buffer.getvalue()
     text = text[text.index("<svg"):]
     for color, variable in VARIABLES.items():
-        text = text.replace(color, f"var({variable})")
+        text = text.replace(color, paint(variable))
+    text = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", text)
+    return re.sub(r"font: (\w+) ([\d.]+)px [^;\"]*",
+                  r"font-weight: \1; font-size: \2px", text)
+
+
+def svg(figure, name):
+    """The figure as inline SVG, its colors replaced by CSS variables."""
+    text = painted(figure, name, "var({})".format, bbox_inches="tight")
     # Identifiers must stay unique among several drawings on one page.
     text = re.sub(r'\bid="', f'id="{name}-', text)
     text = re.sub(r'(href="#|url\(#)', rf"\g<1>{name}-", text)
-    text = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", text)
-    text = re.sub(r"font: (\w+) ([\d.]+)px [^;\"]*",
-                  r"font-weight: \1; font-size: \2px", text)
     width = re.search(r'width="([\d.]+)pt"', text)
     text = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", text, count=1)
     text = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1)
@@ -286,6 +302,9 @@ MARKER_SHAPES = {
     "P": '<path d="M15.6 1.8h2.8v2.8h2.8v2.8h-2.8v2.8h-2.8v-2.8h-2.8v-2.8h2.8z"/>',
     "X": '<path d="M13.6 4.4l2-2 1.4 1.6 1.4-1.6 2 2-1.6 1.6 1.6 1.6-2 2'
          '-1.4-1.6-1.4 1.6-2-2 1.6-1.6z"/>',
+    "<": '<path d="M12.8 6l7.8-4.4v8.8z"/>',
+    ">": '<path d="M21.2 6l-7.8-4.4v8.8z"/>',
+    "p": '<path d="M17 1.6l4.4 3.2-1.7 5.1h-5.4l-1.7-5.1z"/>',
     "h": '<path d="M17 1.8l3.8 2.1v4.2l-3.8 2.1-3.8-2.1v-4.2z"/>',
     "*": '<path d="M17 .8l1.5 3.6 3.9.2-3 2.5 1 3.7-3.4-2-3.4 2 1-3.7-3-2.5'
          ' 3.9-.2z"/>',
@@ -344,6 +363,13 @@ def largest_batches(results):
     return list(best.values())
 
 
+def limit_points(results, scale=1.0):
+    """The one-sector limit against n, as these results know it."""
+    return sorted({r.n: r.counters["one_sector_per_second"] * scale
+                   for r in results
+                   if "one_sector_per_second" in r.counters}.items())
+
+
 def metric_figure(results, palette, name, metric, label, scale=1.0, text=si,
                   limits=False):
     """`metric` against n, one panel per key set."""
@@ -359,10 +385,8 @@ def metric_figure(results, palette, name, metric, label, scale=1.0, text=si,
             values += [y for _, y in points]
             lines.draw(ax, points, index, gpu, series)
         for space in sorted({r.space for r in members}):
-            points = sorted({
-                (r.n, r.counters["one_sector_per_second"] * scale)
-                for r in members
-                if r.space == space and "one_sector_per_second" in r.counters})
+            points = limit_points((r for r in members if r.space == space),
+                                  scale)
             if limits and points:
                 gpu = space not in HOST_SPACES
                 lines.draw(ax, points, "limit", gpu,
@@ -795,12 +819,14 @@ STYLE = """
   --muted: #5d5c58; --grid: #dedcd6; --card: #ffffff;
   --series-1: #1f6fd1; --series-2: #c2531a; --series-3: #14805e;
   --series-4: #9a3fb5; --series-5: #a87900; --series-6: #c0305f;
-  --series-7: #4d6b1f; --series-8: #55606e; }
+  --series-7: #4d6b1f; --series-8: #55606e; --series-9: #0b7285;
+  --series-10: #8a4b2a; }
 @media (prefers-color-scheme: dark) { :root { --page: #161615; --ink: #f1f0ec;
   --muted: #b3b1a9; --grid: #3a3935; --card: #1e1e1c;
   --series-1: #6ea8f5; --series-2: #f08a4f; --series-3: #3fc397;
   --series-4: #cf8be6; --series-5: #e0b23c; --series-6: #f27a9f;
-  --series-7: #a5cc63; --series-8: #a9b4c2; } }
+  --series-7: #a5cc63; --series-8: #a9b4c2; --series-9: #4fc3d9;
+  --series-10: #d6a184; } }
 body { margin: 0; background: var(--page); color: var(--ink);
   font: 16px/1.55 system-ui, "Segoe UI", "DejaVu Sans", sans-serif; }
 main { max-width: 1180px; margin: 0 auto; padding: 2rem 1.25rem 4rem; }
@@ -883,18 +909,178 @@ Lines and bars: solid for GPUs, dashed or hatched for CPUs.</div>
 """
 
 
+# ---- the picture ---------------------------------------------------------------
+
+
+def picture_results(results):
+    """Throughput of plain lookups per index: lower_bound first, then find where
+    an index has nothing else; of one key set, and of one host space."""
+    plain = [r for r in results if r.key == "u32" and not r.transfers
+             and r.tags.get("values") == "none" and r.tags.get("hit") == "1"
+             and r.tags.get("order") == "random"]
+    ordered = main_results(plain, "lower_bound")
+    ranked = {(r.space, r.index) for r in ordered}
+    chosen = ordered + [r for r in main_results(plain, "find")
+                        if (r.space, r.index) not in ranked]
+    sets = by(chosen, lambda r: r.tags.get("keys"))
+    chosen = max(sets.values(), key=lambda members: (
+        len({r.n for r in members}), len(members)), default=[])
+    hosts = by((r for r in chosen if not r.on_gpu), lambda r: r.space)
+    host = max(hosts, key=lambda space: max(
+        r.counters["items_per_second"] for r in hosts[space]), default=None)
+    return [r for r in chosen if r.on_gpu or r.space == host]
+
+
+def picture_lines(chosen):
+    """By index and device; of a CPU only the two best indexes of Kindex and
+    the two best baselines."""
+    lines = by(chosen, lambda r: (r.index, r.on_gpu))
+    def fastest(key):
+        last = max(lines[key], key=lambda r: r.n)
+        return last.counters["items_per_second"]
+    for baseline in (False, True):
+        hosts = [key for key in lines if not key[1]
+                 and key[0].startswith(BASELINES) == baseline]
+        for key in sorted(hosts, key=fastest)[:-2]:
+            del lines[key]
+    return lines
+
+
+def spread(heights, gap):
+    """The same heights, moved as little as makes them `gap` apart."""
+    blocks = []  # of labels that touch: [sum of wishes for its first, members]
+    for i in sorted(range(len(heights)), key=heights.__getitem__):
+        blocks.append([heights[i], [i]])
+        while len(blocks) > 1:
+            (low, below), (high, above) = blocks[-2:]
+            if high / len(above) >= low / len(below) + gap * len(below):
+                break
+            blocks[-2:] = [[low + high - gap * len(below) * len(above),
+                            below + above]]
+    moved = dict.fromkeys(range(len(heights)))
+    for total, members in blocks:
+        for k, i in enumerate(members):
+            moved[i] = total / len(members) + gap * k
+    return list(moved.values())
+
+
+def label_ends(axes, ends, gap=13.5):
+    """Labels right of the last points; `ends` are (x, y, text, look)."""
+    to_points = 72 / axes.figure.dpi
+    for members in by_tuple(ends, lambda end: end[0]).values():
+        heights = [axes.transData.transform((x, y))[1] * to_points
+                   for x, y, _, _ in members]
+        for (x, y, text, look), old, new in zip(members, heights,
+                                                spread(heights, gap)):
+            axes.annotate(
+                text, (x, y), xytext=(30, new - old), textcoords="offset points",
+                va="center_baseline", color=look["color"], annotation_clip=False,
+                fontsize=9.5, fontweight=look.get("fontweight", "normal"),
+                arrowprops={"arrowstyle": "-", "color": look["color"],
+                            "linewidth": 0.8, "alpha": 0.7, "shrinkA": 2,
+                            "shrinkB": 6, "relpos": (0, 0.5)})
+
+
+def picture_titles(chosen, contexts):
+    """What was looked up, and on which devices, in two lines."""
+    def batch(side):
+        return " and ".join(dict.fromkeys(
+            count(r.queries) for r in chosen if r.on_gpu == side))
+    devices = []
+    for side, line, name in ((True, "solid", "gpu"), (False, "dashed", "cpu")):
+        files = {r.source for r in chosen if r.on_gpu == side}
+        found = [contexts[file] for file in contexts if file in files]
+        if not found:
+            continue
+        device = re.sub(r"\((R|TM)\)", "", found[0].get(name, name.upper()))
+        if not side and "host_threads" in found[0]:
+            device += f", {found[0]['host_threads']} threads"
+        devices.append(f"{line}: {device}, batches of {batch(side)}")
+    op, keys = chosen[0].op, chosen[0].tags.get("keys", "")
+    return (f"{op}: {keys} 32-bit keys without values, all present, in random "
+            "order", " · ".join(devices))
+
+
+def picture(results, contexts):
+    """One SVG that stands alone, on light pages and on dark ones."""
+    chosen = picture_results(results)
+    if not chosen:
+        raise ValueError("no lower_bound or find on u32 keys with values:none, "
+                         "hit:1, order:random, without transfers")
+    lines = picture_lines(chosen)
+    figure = plt.figure("picture", figsize=(9.375, 5))  # 900 x 480 CSS pixels
+    ax = figure.add_axes((0.075, 0.115, 0.64, 0.755))
+    drawer = Lines(Palette([r for members in lines.values() for r in members]))
+    rate, values, ends = 1e-9, [], []
+    def draw(points, index, gpu, label, **style):
+        drawer.draw(ax, points, index, gpu, label, **style)
+        values.extend(y for _, y in points)
+        weight = ("normal" if index.startswith((*BASELINES, "limit"))
+                  else "bold")
+        ends.append((*max(points), label,
+                     {**drawer.looks[label][0], "fontweight": weight}))
+    for (index, gpu), members in sorted(lines.items()):
+        label = index if gpu else f"{index}, CPU"
+        if members[0].op != chosen[0].op:
+            label += " (find)"
+        draw([(r.n, r.counters["items_per_second"] * rate) for r in members],
+             index, gpu, label,
+             linewidth=1.3 if index.startswith(BASELINES) else 2.2)
+    points = limit_points((r for r in chosen if r.on_gpu), rate)
+    if points:
+        draw(points, "limit", True, "one-sector limit", linewidth=1.6,
+             linestyle=(0, (1, 1.5)), marker="_" if len(points) == 1 else "",
+             markersize=14)
+    sizes = [r.n for r in chosen]
+    size_axis(ax, sizes, "number of keys")
+    value_axis(ax, values, "billion lookups per second (log scale)"
+               if max(values) / min(values) > 8
+               else "billion lookups per second", "{:g}".format)
+    if ax.get_yscale() == "log":
+        ax.set_ylim(min(values) / 1.3, max(values) * 1.3)
+    title, devices = picture_titles(chosen, contexts)
+    ax.set_title(title, fontsize=12.5, pad=24)
+    ax.annotate(devices, (0, 1), xycoords="axes fraction", xytext=(0, 9),
+                textcoords="offset points", color=MUTED, fontsize=9.5)
+    ax.grid(alpha=0.3)
+    label_ends(ax, ends)
+    text = painted(figure, "picture",
+                   lambda variable: MID_TONES.get(variable, "#777a7f"))
+    text = re.sub(r'width="[^"]*pt"', 'width="900"', text, count=1)
+    text = re.sub(r'height="[^"]*pt"', 'height="480"', text, count=1)
+    fonts = "system-ui, 'Segoe UI', 'DejaVu Sans', Helvetica, Arial, sans-serif"
+    return (text.replace("<svg", f'<svg role="img" font-family="{fonts}"', 1)
+            .replace(">", f">\n <title>{html.escape(title)}: throughput against "
+                     "number of keys</title>", 1))
+
+
+def write(path, text):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("json", nargs="+", help="results of kindex_bench")
-    parser.add_argument("--output", default="report.html", help="HTML file")
+    parser.add_argument("--output", help="HTML file (default: report.html, "
+                        "or none with --picture)")
+    parser.add_argument("--picture", metavar="FILE.svg",
+                        help="one plot for a README: lookups per second in u32 "
+                        "keys against their number")
     arguments = parser.parse_args()
     try:
         results, contexts, failed = load(arguments.json)
     except (OSError, ValueError, KeyError) as error:
         sys.exit(f"report.py: cannot read the results: {error}")
-    text = page(results, contexts, failed)
-    with open(arguments.output, "w", encoding="utf-8") as file:
-        file.write(text)
+    if arguments.picture:
+        measured = [r for r in results if r.index != "limit"]
+        try:
+            write(arguments.picture, picture(measured, contexts))
+        except ValueError as error:
+            sys.exit(f"report.py: nothing to picture: {error}")
+    if arguments.output or not arguments.picture:
+        write(arguments.output or "report.html",
+              page(results, contexts, failed))
 
 
 if __name__ == "__main__":

@@ -222,7 +222,7 @@ class BulkQueries {
       return workspace_bytes(queries);
     using Out = std::conditional_t<(sizeof(Value) > 8 && sizeof(Value) <= 64),
                                    Value, size_type>;
-    return PartitionedBatch<Key, Key, Out>::bytes(queries);
+    return PartitionedBatch<Key, Key, sizeof(Out)>::bytes(queries);
   }
 
   /// Whether there are no entries.
@@ -230,7 +230,7 @@ class BulkQueries {
 
  private:
   template <class View>
-  using element = typename View::value_type;
+  using element = typename View::non_const_value_type;
 
   const Index& index() const { return static_cast<const Index&>(*this); }
 
@@ -244,7 +244,7 @@ class BulkQueries {
         Kokkos::SpaceAccessibility<Exec, MemorySpace>::accessible,
         "kindex: the index's memory cannot be accessed from the execution "
         "space of the instance given");
-    return strided<Exec>(queries);
+    return as_input(strided<Exec>(queries));
   }
 
   template <class Exec, class Bounds>
@@ -253,7 +253,7 @@ class BulkQueries {
     if (hi.extent(0) != expected)
       kindex::impl::fail(function, "hi has ", hi.extent(0), " elements and lo ",
                          expected);
-    return strided<Exec>(hi);
+    return as_input(strided<Exec>(hi));
   }
 
   template <class Exec, class Ranks>
@@ -286,7 +286,7 @@ class BulkQueries {
                          const Verb& verb, size_type queries,
                          const LookupPolicy& policy) const {
     using Out = typename Verb::out_type;
-    using Batch = PartitionedBatch<Key, typename Verb::query_type, Out>;
+    using Batch = PartitionedBatch<Key, typename Verb::query_type, sizeof(Out)>;
     static_assert(Batch::tile > 0);
     if (policy.reordering() == Reordering::none || queries == 0 || empty())
       return false;

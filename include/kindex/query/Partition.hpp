@@ -13,7 +13,7 @@ namespace kindex::query {
 
 /// How a batch is partitioned, and what the pass after the lookups needs to
 /// bring results back to the caller's order. All memory is the caller's.
-template <class Key, class Query, class Out>
+template <class Key, class Query, std::size_t OutBytes>
 struct PartitionedBatch {
   /// Partitions. 256: enough that one's part of an index of any size that a GPU
   /// holds fits its L2 cache, few enough that a tile's runs fill sectors.
@@ -21,7 +21,7 @@ struct PartitionedBatch {
   /// Queries of a tile: with what else a team needs, their keys or results fill
   /// the 40 KiB that Kokkos gives a team on every GPU.
   static constexpr int tile =
-      std::min<int>(8192, 28672 / std::max(sizeof(Query), sizeof(Out)));
+      std::min<int>(8192, 28672 / std::max(sizeof(Query), OutBytes));
 
   size_type queries;      ///< queries of the batch
   Key* splitters;         ///< parts − 1 keys, at equal distances of rank
@@ -29,7 +29,7 @@ struct PartitionedBatch {
   std::uint16_t* begins;  ///< [tile][part]: where the part begins in the tile
   std::uint16_t* slots;   ///< per query: its place among its tile's
   Query* permuted;        ///< the queries, partition by partition
-  Out* results;           ///< their results
+  std::byte* results;     ///< their results
 
   /// Tiles of the batch.
   KOKKOS_FUNCTION size_type tiles() const {
@@ -52,7 +52,7 @@ struct PartitionedBatch {
            round((parts * tiles_of(queries) + 1) * sizeof(size_type)) +
            round(parts * tiles_of(queries) * sizeof(std::uint16_t)) +
            round(queries * sizeof(std::uint16_t)) +
-           round(queries * sizeof(Query)) + round(queries * sizeof(Out));
+           round(queries * sizeof(Query)) + round(queries * OutBytes);
   }
 
   /// Lays a batch of `queries` queries out in `memory`, which has
@@ -71,10 +71,10 @@ struct PartitionedBatch {
     slots =
         reinterpret_cast<std::uint16_t*>(take(queries * sizeof(std::uint16_t)));
     permuted = reinterpret_cast<Query*>(take(queries * sizeof(Query)));
-    results = reinterpret_cast<Out*>(take(queries * sizeof(Out)));
+    results = take(queries * OutBytes);
   }
 
-  /// The partition of a probe.
+  /// The partition of a key.
   KOKKOS_FUNCTION static int part_of(const Key* splitters, const Key& key) {
     int part = 0;
     for (int step = parts / 2; step > 0; step /= 2)
@@ -102,10 +102,10 @@ using TeamArray = Kokkos::View<T*, typename Exec::scratch_memory_space,
                                Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
 /// Counts the queries of each partition in each tile.
-template <class Exec, class Batch, class Verb, class Key>
+template <class Exec, class Batch, class Key, class Query>
 struct CountParts {
   Batch batch;
-  Verb verb;
+  Strided<const Query> queries;
 
   static std::size_t scratch_bytes() {
     return TeamArray<Key, Exec>::shmem_size(Batch::parts) +
@@ -129,10 +129,8 @@ struct CountParts {
       team.team_barrier();
       const int size = batch.tile_size(t);
       for (int i = thread; i < size; i += threads) {
-        Probe<Key> probe[1];
-        verb.make_probes(t * Batch::tile + i, probe);
-        Kokkos::atomic_inc(
-            &counts(Batch::part_of(splitters.data(), probe[0].key)));
+        const Key key = lower_probe<Key>(queries(t * Batch::tile + i)).key;
+        Kokkos::atomic_inc(&counts(Batch::part_of(splitters.data(), key)));
       }
       team.team_barrier();
       for (int part = thread; part < Batch::parts; part += threads)
@@ -193,10 +191,10 @@ struct TileRuns {
 };
 
 /// Sorts each tile by partition and writes its runs to their partitions.
-template <class Exec, class Batch, class Verb, class Key, class Query>
+template <class Exec, class Batch, class Key, class Query>
 struct ScatterQueries {
   Batch batch;
-  Verb verb;
+  Strided<const Query> queries;
 
   static std::size_t scratch_bytes() {
     return TileRuns<Exec, Batch>::scratch_bytes() +
@@ -225,13 +223,12 @@ struct ScatterQueries {
       const int size = batch.tile_size(t);
       for (int i = thread; i < size; i += threads) {
         const size_type query = t * Batch::tile + i;
-        Probe<Key> probe[1];
-        verb.make_probes(query, probe);
+        const Key key = lower_probe<Key>(queries(query)).key;
         // Which of a partition's places a query takes is left to chance; its
         // result comes back from there, so chance never shows.
         const int slot = Kokkos::atomic_fetch_inc(
-            &next(Batch::part_of(splitters.data(), probe[0].key)));
-        sorted(slot) = verb.queries(query);
+            &next(Batch::part_of(splitters.data(), key)));
+        sorted(slot) = queries(query);
         batch.slots[query] = static_cast<std::uint16_t>(slot);
       }
       team.team_barrier();
@@ -246,6 +243,7 @@ struct ScatterQueries {
 template <class Exec, class Batch, class Out>
 struct GatherResults {
   Batch batch;
+  const Out* results;
   Strided<Out> out;
 
   static std::size_t scratch_bytes() {
@@ -262,7 +260,7 @@ struct GatherResults {
       runs.read(team, batch, t);
       const int size = batch.tile_size(t);
       for (int i = team.team_rank(); i < size; i += team.team_size())
-        sorted(i) = batch.results[runs.position_of(i)];
+        sorted(i) = results[runs.position_of(i)];
       team.team_barrier();
       for (int i = team.team_rank(); i < size; i += team.team_size()) {
         const size_type query = t * Batch::tile + i;
@@ -284,8 +282,9 @@ void run_partitioned(const std::string& label, const Exec& space,
   using Key = typename Ref::key_type;
   using Query = typename Verb::query_type;
   using Out = typename Verb::out_type;
-  using Batch = PartitionedBatch<Key, Query, Out>;
+  using Batch = PartitionedBatch<Key, Query, sizeof(Out)>;
   const Batch batch(memory, verb.queries.size);
+  Out* const results = reinterpret_cast<Out*>(batch.results);
   Kokkos::parallel_for(
       label + "::take_splitters",
       Kokkos::RangePolicy<Exec>(space, 0, Batch::parts - 1),
@@ -295,20 +294,21 @@ void run_partitioned(const std::string& label, const Exec& space,
     run_tiled(space, label + what, kernel, batch.tiles(),
               std::decay_t<decltype(kernel)>::scratch_bytes());
   };
-  run_tiles("::count_parts", CountParts<Exec, Batch, Verb, Key>{batch, verb});
+  run_tiles("::count_parts",
+            CountParts<Exec, Batch, Key, Query>{batch, verb.queries});
   const size_type runs = Batch::parts * batch.tiles();
   Kokkos::parallel_scan(label + "::place_parts",
                         Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>(
                             space, 0, runs + 1),
                         OffsetsScan{batch.offsets, runs});
   run_tiles("::scatter_queries",
-            ScatterQueries<Exec, Batch, Verb, Key, Query>{batch, verb});
+            ScatterQueries<Exec, Batch, Key, Query>{batch, verb.queries});
   run_lookups(label, space, ref,
               verb.with({batch.permuted, batch.queries, 1},
-                        {batch.results, batch.queries, 1}),
+                        {results, batch.queries, 1}),
               batch.queries, policy);
   run_tiles("::gather_results",
-            GatherResults<Exec, Batch, Out>{batch, verb.output()});
+            GatherResults<Exec, Batch, Out>{batch, results, verb.output()});
 }
 
 }  // namespace kindex::query

@@ -89,8 +89,8 @@ struct VisitHits {
   static constexpr size_type alone = 32;
 
   Ref ref;
-  Strided<Query> lo;
-  Strided<Query> hi;
+  Strided<const Query> lo;
+  Strided<const Query> hi;
   Visit visit;
 
   KOKKOS_FUNCTION void visit_rank(size_type query, size_type rank) const {

@@ -38,6 +38,13 @@ auto strided(const View& view) {
       view.data(), view.extent(0), static_cast<size_type>(view.stride(0))};
 }
 
+/// The same elements, to be read only: kernels are compiled once for Views of
+/// const and of other elements.
+template <class T>
+Strided<const T> as_input(const Strided<T>& view) {
+  return {view.data, view.size, view.stride};
+}
+
 /// The same for a View that is written.
 ///
 /// \param function, argument names for the message.

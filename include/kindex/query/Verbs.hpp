@@ -16,15 +16,15 @@ template <class Key, class Value, class Query, class Out>
 struct FindVerb {
   static constexpr int probes = 1;
   static constexpr bool is_reorderable = true;
-  using query_type = std::remove_const_t<Query>;
+  using query_type = Query;
   using out_type = Out;
-  Strided<Query> queries;
+  Strided<const Query> queries;
   Strided<Out> out;
   Value missing;
 
   /// The same verb for other queries and results.
-  FindVerb<Key, Value, query_type, Out> with(Strided<query_type> other_queries,
-                                             Strided<Out> other_results) const {
+  FindVerb with(Strided<const Query> other_queries,
+                Strided<Out> other_results) const {
     return {other_queries, other_results, missing};
   }
   /// Where results go.
@@ -47,14 +47,14 @@ template <class Key, class Query, class Out>
 struct ContainsVerb {
   static constexpr int probes = 1;
   static constexpr bool is_reorderable = true;
-  using query_type = std::remove_const_t<Query>;
+  using query_type = Query;
   using out_type = Out;
-  Strided<Query> queries;
+  Strided<const Query> queries;
   Strided<Out> out;
 
   /// The same verb for other queries and results.
-  ContainsVerb<Key, query_type, Out> with(Strided<query_type> other_queries,
-                                          Strided<Out> other_results) const {
+  ContainsVerb with(Strided<const Query> other_queries,
+                    Strided<Out> other_results) const {
     return {other_queries, other_results};
   }
   /// Where results go.
@@ -76,14 +76,14 @@ template <class Key, class Query, class Out, bool Upper>
 struct BoundVerb {
   static constexpr int probes = 1;
   static constexpr bool is_reorderable = true;
-  using query_type = std::remove_const_t<Query>;
+  using query_type = Query;
   using out_type = Out;
-  Strided<Query> queries;
+  Strided<const Query> queries;
   Strided<Out> ranks;
 
   /// The same verb for other queries and results.
-  BoundVerb<Key, query_type, Out, Upper> with(
-      Strided<query_type> other_queries, Strided<Out> other_results) const {
+  BoundVerb with(Strided<const Query> other_queries,
+                 Strided<Out> other_results) const {
     return {other_queries, other_results};
   }
   /// Where results go.
@@ -115,8 +115,8 @@ template <class Key, class Query, class First, class Second, PairForm Form>
 struct PairVerb {
   static constexpr int probes = 2;
   static constexpr bool is_reorderable = false;
-  Strided<Query> lo;
-  Strided<Query> hi;
+  Strided<const Query> lo;
+  Strided<const Query> hi;
   Strided<First> first;
   Strided<Second> second;
 
