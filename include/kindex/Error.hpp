@@ -24,9 +24,8 @@ namespace impl {
 
 template <class T>
 void append(std::ostream& out, const T& part) {
-  if constexpr (std::is_same_v<T, signed char> ||
-                std::is_same_v<T, unsigned char> || std::is_same_v<T, char>) {
-    out << static_cast<int>(part);
+  if constexpr (std::is_integral_v<T>) {
+    out << +part;  // characters are numbers here
   } else {
     out << part;
   }

@@ -50,7 +50,9 @@ struct AoS {};
 template <class Value>
 KOKKOS_FUNCTION Value default_missing() {
   static_assert(std::is_trivially_copyable_v<Value>);
-  if constexpr (std::is_integral_v<Value>) {
+  if constexpr (std::is_same_v<Value, bool>) {
+    return true;
+  } else if constexpr (std::is_integral_v<Value>) {
     return static_cast<Value>(~Value{0});
   } else {
     Value value;

@@ -10,6 +10,7 @@
 #include <kindex/build/Sort.hpp>
 
 #include <string>
+#include <utility>
 
 namespace kindex::build {
 
@@ -131,6 +132,27 @@ class Entries {
   /// No entries.
   Entries() = default;
 
+  /// Shares the entries, as a View does.
+  Entries(const Entries&) = default;
+  /// Shares the entries, as a View does.
+  Entries& operator=(const Entries&) = default;
+  /// Takes the entries, and leaves none.
+  Entries(Entries&& other) noexcept
+      : size_(std::exchange(other.size_, 0)),
+        keys_(std::move(other.keys_)),
+        values_(std::move(other.values_)),
+        pairs_(std::move(other.pairs_)) {}
+  /// Takes the entries, and leaves none.
+  Entries& operator=(Entries&& other) noexcept {
+    const size_type size = std::exchange(other.size_, 0);
+    keys_ = std::move(other.keys_);
+    values_ = std::move(other.values_);
+    pairs_ = std::move(other.pairs_);
+    size_ = size;
+    return *this;
+  }
+  ~Entries() = default;
+
   // For all of them: `name` of the index, for labels and messages; `block`:
   // storage is padded to a multiple of it with copies of the last entry.
 
@@ -183,6 +205,7 @@ class Entries {
 
   /// Bytes held.
   size_type memory_bytes() const {
+    if (size_ == 0) return 0;
     return keys_.extent(0) * sizeof(Key) + values_.extent(0) * sizeof(Value) +
            pairs_.extent(0) * sizeof(Entry<Key, Value>);
   }
@@ -268,7 +291,8 @@ class Entries {
     if (keys.size == 0) return Entries();
     constexpr bool rows_are_values =
         is_soa && std::is_same_v<Order, AscendingOrder> &&
-        std::is_same_v<Values, RowIds> && std::is_same_v<Row, Value>;
+        std::is_same_v<Values, RowIds> && std::is_same_v<Row, Value> &&
+        std::is_same_v<typename Exec::memory_space, MemorySpace>;
     const auto rows =
         sort_rows<Row>(std::string("kindex::") + name, space, keys);
     Entries entries(name, space, keys.size, !rows_are_values, block);

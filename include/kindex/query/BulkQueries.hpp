@@ -141,15 +141,15 @@ class BulkQueries {
   ///
   /// \throws Error if `hi` has not as many elements as `lo`, otherwise as
   ///   lower_bound.
-  template <class Exec, class Bounds, class Counts>
-  void range_count(const Exec& space, const Bounds& lo, const Bounds& hi,
+  template <class Exec, class Lo, class Hi, class Counts>
+  void range_count(const Exec& space, const Lo& lo, const Hi& hi,
                    const Counts& counts,
                    const LookupPolicy& policy = {}) const {
     const auto l = input<Exec>(lo);
-    const auto h = range_end<Exec>("kindex::range_count", hi, l.size);
+    const auto h = range_end<Exec, Lo>("kindex::range_count", hi, l.size);
     const auto c =
         rank_output<Exec>("kindex::range_count", "counts", counts, l.size);
-    using Verb = PairVerb<Key, element<Bounds>, typename Counts::value_type,
+    using Verb = PairVerb<Key, element<Lo>, typename Counts::value_type,
                           typename Counts::value_type, PairForm::count>;
     run(space, "range_count", Verb{l, h, c, {}}, l.size, policy);
   }
@@ -165,9 +165,9 @@ class BulkQueries {
   ///
   /// \throws Error if `hi` has not as many elements as `lo`, or the policy's
   ///   workspace is too small.
-  template <class Exec, class Bounds>
+  template <class Exec, class Lo, class Hi>
   RangeHits<Key, Value, MemorySpace> range(
-      const Exec& space, const Bounds& lo, const Bounds& hi,
+      const Exec& space, const Lo& lo, const Hi& hi,
       const LookupPolicy& policy = {}) const {
     return materialise(space, lo, hi, policy, false);
   }
@@ -175,9 +175,9 @@ class BulkQueries {
   /// The same with the hits' keys, which are copied, too.
   ///
   /// \throws Error as without keys.
-  template <class Exec, class Bounds>
+  template <class Exec, class Lo, class Hi>
   RangeHits<Key, Value, MemorySpace> range(
-      const Exec& space, const Bounds& lo, const Bounds& hi, WithKeysTag,
+      const Exec& space, const Lo& lo, const Hi& hi, WithKeysTag,
       const LookupPolicy& policy = {}) const {
     return materialise(space, lo, hi, policy, true);
   }
@@ -189,16 +189,16 @@ class BulkQueries {
   /// \param space, lo, hi, policy as for range.
   /// \param visit a functor: `KOKKOS_LAMBDA(kindex::size_type, Key, Value)`.
   /// \throws Error if `hi` has not as many elements as `lo`.
-  template <class Exec, class Bounds, class Visit>
-  void for_each_in_range(const Exec& space, const Bounds& lo, const Bounds& hi,
+  template <class Exec, class Lo, class Hi, class Visit>
+  void for_each_in_range(const Exec& space, const Lo& lo, const Hi& hi,
                          const Visit& visit,
                          const LookupPolicy& policy = {}) const {
     const auto l = input<Exec>(lo);
-    const auto h = range_end<Exec>("kindex::for_each_in_range", hi, l.size);
+    const auto h = range_end<Exec, Lo>("kindex::for_each_in_range", hi, l.size);
     if (l.size == 0) return;
     const auto ref = index().ref();
     using Kernel =
-        VisitHits<Exec, std::decay_t<decltype(ref)>, element<Bounds>, Visit>;
+        VisitHits<Exec, std::decay_t<decltype(ref)>, element<Lo>, Visit>;
     const Kernel kernel{ref, l, h, visit};
     run_teams(
         space, label("for_each_in_range"), kernel, l.size, policy,
@@ -247,9 +247,11 @@ class BulkQueries {
     return as_input(strided<Exec>(queries));
   }
 
-  template <class Exec, class Bounds>
-  static auto range_end(const char* function, const Bounds& hi,
+  template <class Exec, class Lo, class Hi>
+  static auto range_end(const char* function, const Hi& hi,
                         size_type expected) {
+    static_assert(std::is_same_v<element<Lo>, element<Hi>>,
+                  "kindex: lo and hi must have elements of the same type");
     if (hi.extent(0) != expected)
       kindex::impl::fail(function, "hi has ", hi.extent(0), " elements and lo ",
                          expected);
@@ -274,7 +276,9 @@ class BulkQueries {
   template <class Exec, class Verb>
   void run(const Exec& space, const char* verb_name, const Verb& verb,
            size_type queries, const LookupPolicy& policy) const {
-    if constexpr (Verb::is_reorderable && sizeof(Value) <= 64) {
+    // Larger results, or such as need a larger alignment, stay in place.
+    if constexpr (Verb::is_reorderable && sizeof(Value) <= 64 &&
+                  alignof(Value) <= 16) {
       if (run_in_partitions(space, verb_name, verb, queries, policy)) return;
     }
     run_lookups(label(verb_name), space, index().ref(), verb, queries, policy);
@@ -328,14 +332,13 @@ class BulkQueries {
     run(space, verb_name, Verb{q, r}, q.size, policy);
   }
 
-  template <class Exec, class Bounds>
+  template <class Exec, class Lo, class Hi>
   RangeHits<Key, Value, MemorySpace> materialise(const Exec& space,
-                                                 const Bounds& lo,
-                                                 const Bounds& hi,
+                                                 const Lo& lo, const Hi& hi,
                                                  const LookupPolicy& policy,
                                                  bool want_keys) const {
     const auto l = input<Exec>(lo);
-    const auto h = range_end<Exec>("kindex::range", hi, l.size);
+    const auto h = range_end<Exec, Lo>("kindex::range", hi, l.size);
     const size_type needed = workspace_bytes(l.size);
     if (policy.workspace() != nullptr && policy.workspace_bytes() < needed)
       kindex::impl::fail("kindex::range", "the policy's workspace has ",
@@ -357,7 +360,7 @@ class BulkQueries {
     size_type* first = own ? all.data() + l.size + 1
                            : reinterpret_cast<size_type*>(policy.workspace());
 
-    using Verb = PairVerb<Key, element<Bounds>, size_type, size_type,
+    using Verb = PairVerb<Key, element<Lo>, size_type, size_type,
                           PairForm::first_and_count>;
     run(space, "range::bounds",
         Verb{l, h, {first, l.size, 1}, {hits.offsets.data(), l.size, 1}},

@@ -73,7 +73,17 @@ template <int Count, Reuse reuse, class Group, class Key, class Value,
 KOKKOS_FUNCTION auto load_entries(
     const Group& group, const build::EntriesRef<Key, Value, AoS>& entries,
     Index first) {
-  return impl::load_share<Count, reuse>(group, entries.entries + first);
+  if constexpr (sizeof(build::Entry<Key, Value>) <= 32) {
+    return impl::load_share<Count, reuse>(group, entries.entries + first);
+  } else {
+    // Large values are not worth loading, nor would they fit.
+    constexpr int share = Count / Group::size;
+    impl::Chunk<Key, share, alignof(Key)> keys;
+    for (int i = 0; i < share; ++i)
+      keys.elements[i] =
+          entries.key(first + Index(group.lane() * share) + Index(i));
+    return keys;
+  }
 }
 
 /// How many keys of a lane's share are below `key`.
