@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Values, keys and states that are legal and rarely thought of.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <kindex/PivotTree.hpp>
+#include <kindex/SortedArray.hpp>
+#include <utility>
+
+namespace kindex_test {
+namespace {
+
+using Host = Kokkos::DefaultHostExecutionSpace;
+using Memory = Kokkos::HostSpace;
+
+template <class T>
+Kokkos::View<T*, Memory> view(std::size_t size) {
+  return Kokkos::View<T*, Memory>("test::view", size);
+}
+
+/// Keys 0, 2, 4, ...
+Kokkos::View<std::uint32_t*, Memory> even_keys(std::size_t size) {
+  const auto keys = view<std::uint32_t>(size);
+  for (std::size_t i = 0; i < size; ++i)
+    keys(i) = static_cast<std::uint32_t>(2 * i);
+  return keys;
+}
+
+struct Page {
+  char bytes[128 * 1024];
+};
+
+struct alignas(32) Vector {
+  float lanes[8];
+};
+
+TEST(OddValues, LargeValuesBesideTheirKeysAreNotCopiedBySearches) {
+  const Host space;
+  const auto keys = even_keys(64);
+  const kindex::PivotTree<std::uint32_t, Page, Memory, kindex::AoS> index(
+      space, keys, view<Page>(64));
+  const auto found = view<bool>(2);
+  const auto queries = view<std::uint32_t>(2);
+  queries(0) = 126;
+  queries(1) = 125;
+  index.contains(space, queries, found);
+  space.fence();
+  EXPECT_TRUE(found(0));
+  EXPECT_FALSE(found(1));
+}
+
+TEST(OddValues, OverAlignedResultsOfPartitionedBatchesAreAligned) {
+  const Host space;
+  const auto keys = even_keys(64);
+  const auto values = view<Vector>(64);
+  values(5).lanes[7] = 5;
+  const kindex::PivotTree<std::uint32_t, Vector, Memory> index(space, keys,
+                                                               values);
+  const auto queries = view<std::uint32_t>(1);
+  queries(0) = 10;
+  const auto found = view<Vector>(1);
+  const auto bytes = view<std::byte>(1 << 20);
+  index.find(space, queries, found,
+             kindex::LookupPolicy()
+                 .set_reordering(kindex::Reordering::partitioned)
+                 .set_workspace(Kokkos::subview(
+                     bytes, Kokkos::pair<std::size_t, std::size_t>(
+                                16, bytes.extent(0)))));
+  space.fence();
+  EXPECT_EQ(found(0).lanes[7], 5);
+}
+
+template <class Index>
+void expect_empty_after_move() {
+  const Host space;
+  Index index(space, even_keys(1000));
+  const Index taken = std::move(index);
+  EXPECT_EQ(taken.size(), 1000U);
+  EXPECT_EQ(index.size(), 0U);
+  EXPECT_EQ(index.memory_bytes(), 0U);
+  const auto queries = view<std::uint32_t>(1);
+  const auto ranks = view<kindex::size_type>(1);
+  ranks(0) = 7;
+  index.upper_bound(space, queries, ranks);
+  space.fence();
+  EXPECT_EQ(ranks(0), 0U);
+}
+
+TEST(OddValues, AMovedFromIndexIsEmpty) {
+  expect_empty_after_move<
+      kindex::SortedArray<std::uint32_t, std::uint32_t, Memory>>();
+  expect_empty_after_move<
+      kindex::PivotTree<std::uint32_t, std::uint32_t, Memory>>();
+}
+
+TEST(OddValues, CharactersAreNumbers) {
+  const Host space;
+  const auto keys = view<char16_t>(2);
+  keys(0) = u'b';
+  keys(1) = u'a';
+  const kindex::SortedArray<char16_t, std::uint32_t, Memory> index(space, keys);
+  EXPECT_EQ(index.ref().lower_bound(u'b'), 1U);
+}
+
+TEST(OddValues, BoundsMayDifferInConstness) {
+  const Host space;
+  const auto keys = even_keys(4);
+  const kindex::SortedArray<std::uint32_t, std::uint32_t, Memory> index(space,
+                                                                        keys);
+  const Kokkos::View<const std::uint32_t*, Memory> lo = keys;
+  EXPECT_EQ(index.range(space, lo, keys).values.extent(0), 4U);
+}
+
+TEST(OddValues, TheMissingBoolIsAllBitsOne) {
+  EXPECT_TRUE(kindex::default_missing<bool>());
+}
+
+}  // namespace
+}  // namespace kindex_test
