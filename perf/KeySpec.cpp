@@ -78,8 +78,9 @@ KeySpec from_file(const std::string& text) {
 std::string KeySpec::set_name() const {
   if (generator) return std::string(name_of(*generator));
   std::string name = file.filename().string();
-  for (char& c : name)  // would split a benchmark name
-    if (c == '/' || c == ',' || c == ' ' || c == '"') c = '_';
+  const auto is_control = [](unsigned char c) { return c < 32 || c == 127; };
+  for (char& c : name)  // would split a benchmark name, or a line
+    if (c == '/' || c == ',' || c == ' ' || c == '"' || is_control(c)) c = '_';
   return name;
 }
 

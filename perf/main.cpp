@@ -9,9 +9,12 @@
 
 #include <kindex/Error.hpp>
 
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <regex>
 
 namespace kindex::perf {
 namespace {
@@ -79,17 +82,70 @@ std::string json_path(const Options& options) {
   return std::filesystem::path(options.report).replace_extension(".json");
 }
 
+void check_writable(const char* option, const std::string& path) {
+  std::error_code error;
+  const bool is_new =
+      !std::filesystem::exists(std::filesystem::symlink_status(path, error));
+  if (!std::ofstream(path, std::ios::app))
+    throw Error(std::string(option) + ": '" + path +
+                "' cannot be opened for writing");
+  if (is_new) std::filesystem::remove(path, error);
+}
+
+/// Whoever measures for hours must not learn afterwards that results are lost.
+void check_outputs(const Options& options) {
+  const std::string json = json_path(options);
+  if (!json.empty()) check_writable("--json", json);
+  if (options.report.empty()) return;
+  check_writable("--report", options.report);
+  const auto resolved = [](const std::string& path) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path));
+  };
+  std::error_code error;
+  if (resolved(json) == resolved(options.report) ||
+      std::filesystem::equivalent(json, options.report, error))
+    throw Error("--report: '" + options.report +
+                "' is the file that the JSON results are written to; give "
+                "--json and --report different names");
+}
+
+/// Google Benchmark runs nothing, and calls that a success, when its filter is
+/// malformed. It reads extended expressions; a leading '-' negates.
+void check_filter(std::string filter) {
+  if (filter.starts_with('-')) filter.erase(0, 1);
+  try {
+    const std::regex compiled(filter, std::regex_constants::extended);
+  } catch (const std::regex_error& error) {
+    throw Error("--benchmark_filter: '" + filter +
+                "' is not a regular expression: " + error.what());
+  }
+}
+
+/// Says so where the keys cannot give the hit rate that was asked for, for
+/// instance because there is no room between them.
+void check_hit_rate(double asked, const benchmark::State& state) {
+  const auto achieved = state.counters.find("hit_rate");
+  if (achieved == state.counters.end() ||
+      std::abs(achieved->second.value - asked) <= 0.05)
+    return;
+  std::fprintf(stderr,
+               "# WARNING: --hit-rate %g was asked for, but with these keys "
+               "%g of the queries hit\n",
+               asked, achieved->second.value);
+}
+
 /// Registers the benchmarks, each of which says so when its turn comes.
-void register_all(const std::vector<Case>& cases) {
+void register_all(const std::vector<Case>& cases, double hit_rate) {
   std::size_t number = 0;
   for (const Case& one : cases) {
     const std::string title = '[' + std::to_string(++number) + '/' +
                               std::to_string(cases.size()) + "] " + one.name;
-    auto run = [run = one.run, title,
+    auto run = [run = one.run, title, hit_rate,
                 announced = false](benchmark::State& state) mutable {
       if (!announced) std::fprintf(stderr, "# %s\n", title.c_str());
-      announced = true;
       run(state);
+      if (!announced) check_hit_rate(hit_rate, state);
+      announced = true;
     };
     benchmark::RegisterBenchmark(one.name.c_str(), run)
         ->UseManualTime()
@@ -109,9 +165,10 @@ int measure(Session& session, const std::vector<Case>& cases,
   if (benchmark::ReportUnrecognizedArguments(arguments.count(),
                                              arguments.pointers()))
     return 2;
+  check_filter(benchmark::GetBenchmarkFilter());
   for (const auto& [key, value] : run_context())
     benchmark::AddCustomContext(key, value);
-  register_all(cases);
+  register_all(cases, session.options.hit_rate);
 
   TableReporter table;
   benchmark::RunSpecifiedBenchmarks(&table);
@@ -143,6 +200,7 @@ int run(int argc, char** argv) {
     for (const Case& one : cases) std::printf("%s\n", one.name.c_str());
     return 0;
   }
+  check_outputs(session.options);
   Arguments kokkos(line.kokkos);
   const Kokkos::ScopeGuard guard(kokkos.count(), kokkos.pointers());
   return measure(session, cases, line.benchmark);

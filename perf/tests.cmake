@@ -58,6 +58,50 @@ foreach(case IN ITEMS "keys=nonsense:u32:10=no generator 'nonsense'"
                        PROPERTIES PASS_REGULAR_EXPRESSION "${CMAKE_MATCH_3}")
 endforeach()
 
+# What would waste or lose the results of a long run ends it before it measures.
+function(kindex_add_refusal name sentence)
+  kindex_add_smoke(
+    refuses_${name} sh -c [["$@" || echo "exit status $?"]] sh
+    $<TARGET_FILE:kindex_bench> --keys dense:u8:200 --queries 300
+    --benchmark_min_time=0.001 ${ARGN})
+  set_tests_properties(
+    perf.refuses_${name}
+    PROPERTIES PASS_REGULAR_EXPRESSION "${sentence}.*exit status 2"
+               FAIL_REGULAR_EXPRESSION "# .1/")
+endfunction()
+
+set(here "${CMAKE_CURRENT_BINARY_DIR}")
+kindex_add_refusal(report_named_as_its_json "is the file that the JSON"
+                   --report "${here}/refused.json")
+kindex_add_refusal(json_named_as_the_report "is the file that the JSON" --json
+                   "${here}/refused" --report "${here}/../perf/./refused")
+kindex_add_refusal(unwritable_report "report: .*cannot be opened" --json
+                   "${here}/refused.json" --report "${here}/no/such/r.html")
+kindex_add_refusal(unwritable_json "json: .*cannot be opened" --json
+                   "${here}/no/such/r.json")
+kindex_add_refusal(malformed_filter "is not a regular expression"
+                   "--benchmark_filter=(")
+kindex_add_refusal(negated_malformed_filter "is not a regular expression"
+                   "--benchmark_filter=-(")
+kindex_add_refusal(negative_seed "'-1' is not a whole number" --seed -1)
+kindex_add_refusal(large_seed "is not a whole number" --seed
+                   18446744073709551616)
+
+# A filter that matches nothing is no error, but does not go unsaid.
+kindex_add_smoke(empty_filter kindex_bench ${tiny} --benchmark_filter=nonsense)
+set_tests_properties(
+  perf.empty_filter PROPERTIES PASS_REGULAR_EXPRESSION
+                               "match any benchmarks .*nonsense")
+
+# Dense sets leave no room for keys that miss.
+kindex_add_smoke(
+  hit_rate_warning kindex_bench --keys dense:u8:256 ${tiny} --ops find
+  --hit-rate 0 --benchmark_filter=find)
+set_tests_properties(
+  perf.hit_rate_warning
+  PROPERTIES PASS_REGULAR_EXPRESSION
+             "WARNING: --hit-rate 0 was asked for, but with these keys 1 of")
+
 # A wrong answer is noticed, named, and fails the run.
 add_executable(kindex_wrong_answers_test WrongAnswers.cpp Session.cpp Limits.cpp)
 target_link_libraries(kindex_wrong_answers_test

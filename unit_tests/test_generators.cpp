@@ -289,6 +289,12 @@ TEST(KeySpec, Generated) {
                   type);
 }
 
+TEST(KeySpec, FileNamesDoNotSplitBenchmarkNames) {
+  KeySpec spec;
+  spec.file = "keys/a b,c\"d\ne\tf\x1b\x7fg-\xc3\xa9_uint32";
+  EXPECT_EQ(spec.set_name(), "a_b_c_d_e_f__g-\xc3\xa9_uint32");
+}
+
 TEST(KeySpec, Counts) {
   EXPECT_EQ(parse_count("1", "x"), 1u);
   EXPECT_EQ(parse_count("10k", "x"), 10'000u);
