@@ -140,7 +140,7 @@ class Eytzinger<Key, Value, MemorySpace, Layout, K>::Ref
 
   /// The lower bounds of each lane's own keys, which the lanes of a group
   /// search together.
-  template <class Group, int Own>
+  template <bool /*comes_back*/, class Group, int Own>
   KOKKOS_FUNCTION void search(const Group& group, const Key (&keys)[Own],
                               size_type (&positions)[Own]) const {
     if ((size() + K) * K < (size_type{1} << 32)) {

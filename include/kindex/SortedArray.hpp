@@ -134,7 +134,7 @@ class SortedArray<Key, Value, MemorySpace, Layout>::Ref
   KOKKOS_FUNCTION size_type size() const { return entries_.size; }
 
   /// The lower bounds of W keys; their loads overlap.
-  template <class Group, int W>
+  template <bool /*comes_back*/, class Group, int W>
   KOKKOS_FUNCTION void search(const Group&, const Key (&keys)[W],
                               size_type (&positions)[W]) const {
     if (size() < (size_type{1} << 31)) {

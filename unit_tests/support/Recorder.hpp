@@ -135,7 +135,9 @@ inline std::vector<std::string> violations(const std::vector<Event>& events,
     if (event.kind == Event::kernel && event.device != instance)
       found.push_back("on another instance: " + event.text());
     const bool is_free =
-        event.kind == Event::fence && event.label.rfind("Kokkos::", 0) == 0 &&
+        event.kind == Event::fence &&
+        (event.label.rfind("Kokkos::", 0) == 0 ||
+         event.label.rfind("HostSpace::", 0) == 0) &&
         (event.label.find("before free") != std::string::npos ||
          event.label.find("async free") != std::string::npos);
     if (is_free && allowed == Fences::of_the_instance_or_of_frees) continue;

@@ -5,9 +5,11 @@
 /// \file
 /// A group of lanes of a warp, which exchange values by shuffles.
 
-#include <kindex/Key.hpp>
+#include <Kokkos_Macros.hpp>
 
 #ifdef KOKKOS_ENABLE_CUDA
+
+#include <kindex/Key.hpp>
 
 namespace kindex::cuda {
 

@@ -92,6 +92,7 @@ Schedule make_schedule(const Exec& space, const LookupPolicy& policy,
 ///
 /// \tparam Verb what is asked and where answers go:
 ///   - `static constexpr int probes`: searches per query, 1 or 2;
+///   - `static constexpr bool comes_back`: whether it reads the entry found;
 ///   - `void make_probes(size_type query, Probe<Key> (&)[probes]) const`;
 ///   - `void store(const Ref&, size_type query, const Probe<Key> (&)[probes],
 ///     const size_type (&positions)[probes]) const`.
@@ -130,7 +131,7 @@ struct LookupKernel {
       verb.make_probes(query, probe[w]);
       for (int p = 0; p < probes; ++p) keys[w * probes + p] = probe[w][p].key;
     }
-    ref.search(Group(), keys, positions);
+    ref.template search<Verb::comes_back>(Group(), keys, positions);
     for (int w = 0; w < W; ++w) {
       const size_type query = first + w * step;
       size_type found[probes];

@@ -16,7 +16,6 @@ namespace kindex::query {
 /// How soon the same memory is wanted again.
 enum class Reuse {
   often,  ///< by other lookups: worth a place in all caches
-  soon,   ///< by this lookup, and then by none
   never   ///< by none: it should displace nothing
 };
 
@@ -26,8 +25,7 @@ template <Reuse reuse, class T>
 KOKKOS_FUNCTION T load(const T* source) {
 #ifdef KOKKOS_ENABLE_CUDA
   if constexpr (reuse != Reuse::often) {
-    KOKKOS_IF_ON_DEVICE(
-        (return cuda::load_evict_first<reuse == Reuse::soon>(source);))
+    KOKKOS_IF_ON_DEVICE((return cuda::load_evict_first(source);))
     KOKKOS_IF_ON_HOST((return *source;))
   } else {
     return *source;

@@ -15,10 +15,12 @@ namespace kindex::query {
 /// \tparam Ref the index's handle (curiously recurring). It must be trivially
 ///   copyable and have
 ///   - `size_type size() const`: the number of entries;
-///   - `template <int W> void search(const Key (&keys)[W],
-///     size_type (&positions)[W]) const`: the lower bounds of W keys at once,
-///     as *positions* (where an entry is stored; size() behind the last);
-///     W > 1 lets the loads of independent lookups overlap;
+///   - `template <bool comes_back, class Group, int W> void search(const
+///   Group&,
+///     const Key (&keys)[W], size_type (&positions)[W]) const`: the lower
+///     bounds of W keys at once, as *positions* (where an entry is stored;
+///     size() behind the last); W > 1 lets the loads of independent lookups
+///     overlap;
 ///   - `Key key_at(size_type position) const`, `Value value_at(...)`;
 ///   - `size_type rank_of(size_type position) const`, and its inverse
 ///     `position_of(rank)`;
@@ -122,7 +124,7 @@ class RefVerbs {
   KOKKOS_FUNCTION size_type locate(const Probe<Key>& probe) const {
     const Key keys[1] = {probe.key};
     size_type positions[1];
-    self().search(SingleLane{}, keys, positions);
+    self().template search<true>(SingleLane{}, keys, positions);
     return probe.above ? self().size() : positions[0];
   }
 

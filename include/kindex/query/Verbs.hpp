@@ -14,6 +14,7 @@ namespace kindex::query {
 /// `find`: the value of the first equal key, or `missing`.
 template <class Key, class Value, class Query, class Out>
 struct FindVerb {
+  static constexpr bool comes_back = true;
   static constexpr int probes = 1;
   static constexpr bool is_reorderable = true;
   using query_type = Query;
@@ -45,6 +46,7 @@ struct FindVerb {
 /// `contains`: whether a key is there.
 template <class Key, class Query, class Out>
 struct ContainsVerb {
+  static constexpr bool comes_back = true;
   static constexpr int probes = 1;
   static constexpr bool is_reorderable = true;
   using query_type = Query;
@@ -74,6 +76,7 @@ struct ContainsVerb {
 /// `lower_bound` and, with `Upper`, `upper_bound`: a rank.
 template <class Key, class Query, class Out, bool Upper>
 struct BoundVerb {
+  static constexpr bool comes_back = false;
   static constexpr int probes = 1;
   static constexpr bool is_reorderable = true;
   using query_type = Query;
@@ -113,6 +116,7 @@ enum class PairForm {
 /// together.
 template <class Key, class Query, class First, class Second, PairForm Form>
 struct PairVerb {
+  static constexpr bool comes_back = false;
   static constexpr int probes = 2;
   static constexpr bool is_reorderable = false;
   Strided<const Query> lo;
