@@ -6,11 +6,12 @@
 /// Ascending keys under implicit levels of pivots: K-ary search by nodes.
 
 #include <kindex/build/Entries.hpp>
+#include <kindex/query/AscendingRef.hpp>
 #include <kindex/query/BulkQueries.hpp>
 #include <kindex/query/Node.hpp>
-#include <kindex/query/RefVerbs.hpp>
 
 #include <algorithm>
+#include <bit>
 
 namespace kindex {
 
@@ -143,11 +144,11 @@ class PivotTree
   size_type size() const { return entries_.size(); }
 
   /// Bytes that the index holds: keys and values, up to one leaf of padding,
-  /// and the levels of pivots.
+  /// the levels of pivots, and 16 bytes per level.
   size_type memory_bytes() const {
     if (size() == 0) return 0;
     return entries_.memory_bytes() + pivots_.extent(0) * sizeof(Key) +
-           codes_.extent(0);
+           codes_.extent(0) + levels_.extent(0) * sizeof(Level);
   }
 
   /// Levels of pivots that are stored.
@@ -210,56 +211,72 @@ class PivotTree
 /// The handle of a PivotTree in a kernel: see query::RefVerbs for its verbs.
 template <class Key, class Value, class MemorySpace, class Layout, int K>
 class PivotTree<Key, Value, MemorySpace, Layout, K>::Ref
-    : public query::RefVerbs<Ref, Key, Value> {
+    : public query::AscendingRef<Ref, Key, Value, Layout> {
+  using query::AscendingRef<Ref, Key, Value, Layout>::entries_;
+
  public:
-  /// Positions are ranks.
-  static constexpr bool is_contiguous = true;
+  using query::AscendingRef<Ref, Key, Value, Layout>::size;
+
   /// Lanes that read a node together, 16 bytes each.
   static constexpr int lanes = node_lanes;
+  /// The same with one key each, where that is a power of two up to a warp.
+  static constexpr int most_lanes =
+      lanes > 1 && leaf_keys <= 32 &&
+              (leaf_keys & (leaf_keys - 1)) == 0 && node_keys % leaf_keys == 0
+          ? leaf_keys
+          : lanes;
+  /// Measured on an H100 to lose by a third or more.
+  static constexpr bool sorting_pays = false;
+  /// Whether partitions gain where they can: what they keep in L2 the codes
+  /// keep there already.
+  KOKKOS_FUNCTION bool partitioning_pays() const { return codes_ == nullptr; }
 
   /// A handle of the empty index.
   Ref() = default;
 
-  /// The number of entries.
-  KOKKOS_FUNCTION size_type size() const { return entries_.size; }
-
-  /// The lower bounds of each lane's own keys, which the lanes of a group
-  /// search together.
+  /// The positions of each lane's own keys, which the lanes of a group search
+  /// together.
   ///
-  /// \tparam comes_back whether the entries found are read afterwards.
-  template <bool comes_back, class Group, int Own>
-  KOKKOS_FUNCTION void search(const Group& group, const Key (&keys)[Own],
+  /// \tparam finds whether the first equal entry is wanted, or size(), instead
+  ///   of the lower bound.
+  template <bool finds, class Group, class Top, int Own>
+  KOKKOS_FUNCTION void search(const Group& group, const Top& top,
+                              const Key (&keys)[Own],
                               size_type (&positions)[Own]) const {
     if (size() == 0) {
       for (int o = 0; o < Own; ++o) positions[o] = 0;
     } else if ((leaves_ + K) * K < (size_type{1} << 32)) {
-      search_with<comes_back, std::uint32_t>(group, keys, positions);
+      search_with<finds, std::uint32_t>(group, top, keys, positions);
     } else {
-      search_with<comes_back, size_type>(group, keys, positions);
+      search_with<finds, size_type>(group, top, keys, positions);
     }
   }
 
-  /// The key at `position`.
-  KOKKOS_FUNCTION Key key_at(size_type position) const {
-    return entries_.key(position);
+  /// How many pivots are pinned for `steps` levels (−1: all of whole keys), at
+  /// most `most`, in whole nodes.
+  KOKKOS_FUNCTION size_type pinned_size(int steps, size_type most) const {
+    size_type below = below_;  // leaves below a node of the level
+    for (int level = 0; level < exact_ + (codes_ != nullptr ? 1 : 0); ++level)
+      below *= K;
+    size_type pinned = 0;
+    for (int level = 0; level < exact_ && level != steps && pinned < most;
+         ++level) {
+      pinned += size() == 0 ? 0 : ((leaves_ - 1) / below + 1) * node_keys;
+      below /= K;
+    }
+    return (pinned < most ? pinned : most) / node_keys * node_keys;
   }
-  /// The value at `position`.
-  KOKKOS_FUNCTION Value value_at(size_type position) const {
-    return entries_.value(position);
-  }
-  /// The identity.
-  KOKKOS_FUNCTION size_type rank_of(size_type position) const {
-    return position;
-  }
-  /// The identity.
-  KOKKOS_FUNCTION size_type position_of(size_type rank) const { return rank; }
+
+  /// Pivot i of all, from the root.
+  KOKKOS_FUNCTION Key pinned_key(size_type i) const { return pivots_[i]; }
 
  private:
   friend class PivotTree;
   friend struct WriteCodes;
 
-  template <bool comes_back, class Index, class Group, int Own>
-  KOKKOS_FUNCTION void search_with(const Group& group, const Key (&own)[Own],
+  template <bool finds, class Index, class Group, class Top, int Own>
+  KOKKOS_FUNCTION void search_with(const Group& group, const Top& top,
+                                   const Key (&own)[Own],
                                    size_type (&positions)[Own]) const {
     constexpr int W = Own * Group::size;
     Key keys[W];
@@ -267,29 +284,36 @@ class PivotTree<Key, Value, MemorySpace, Layout, K>::Ref
     Index node[W];
     for (int w = 0; w < W; ++w) node[w] = 0;
     for (int level = 0; level < exact_; ++level)
-      descend(levels_[level], group, keys, node);
+      descend(levels_[level], group, top, keys, node);
     if (codes_ != nullptr) {
       choose_leaf(levels_[exact_], group, own, node);
     } else if (below_ > 1) {
       for (int w = 0; w < W; ++w) node[w] = leaf_among(keys[w], node[w]);
     }
+    // The sums of flags stand above those of counts.
+    constexpr unsigned flag = std::bit_ceil(unsigned(leaf_keys) + 1);
     unsigned counts[W];
-    if (comes_back || leaves_stay_) {
-      count_in_leaves<query::Reuse::often>(group, keys, node, counts);
+    if (finds || leaves_stay_) {
+      count_in_leaves<query::Reuse::often, finds ? flag : 0>(group, keys, node,
+                                                             counts);
     } else {
-      count_in_leaves<query::Reuse::never>(group, keys, node, counts);
+      count_in_leaves<query::Reuse::never, 0>(group, keys, node, counts);
     }
-    query::sum_counts<leaf_keys>(group, counts);
+    query::sum_counts<leaf_keys + (finds ? flag * Group::size : 0)>(group,
+                                                                    counts);
     for (int o = 0; o < Own; ++o) {
+      const unsigned sum = query::own_of(group, &counts[o * Group::size]);
       const size_type position =
           size_type(query::own_of(group, &node[o * Group::size])) * leaf_keys +
-          query::own_of(group, &counts[o * Group::size]);
-      positions[o] = position < size() ? position : size();
+          sum % flag;
+      const bool wanted = finds ? sum >= flag : position < size();
+      positions[o] = wanted ? position : size();
     }
   }
 
-  /// This lane's part of the numbers of keys below in the leaves `node`.
-  template <query::Reuse reuse, class Index, class Group, int W>
+  /// This lane's part of the numbers of keys below in the leaves `node`, and
+  /// `flag` more where one of them is equal.
+  template <query::Reuse reuse, unsigned flag, class Index, class Group, int W>
   KOKKOS_FUNCTION void count_in_leaves(const Group& group, const Key (&keys)[W],
                                        Index (&node)[W],
                                        unsigned (&counts)[W]) const {
@@ -302,14 +326,18 @@ class PivotTree<Key, Value, MemorySpace, Layout, K>::Ref
       shares[w] = query::load_entries<leaf_keys, reuse>(
           group, entries_, node[w] * Index(leaf_keys));
     }
-    for (int w = 0; w < W; ++w)
+    for (int w = 0; w < W; ++w) {
       counts[w] = query::count_below(shares[w], keys[w]);
+      if constexpr (flag != 0)
+        counts[w] += query::holds(shares[w], keys[w]) ? flag : 0;
+    }
   }
 
   /// Steps from the nodes of a level to their children.
-  template <class Index, class Group, int W>
+  template <class Index, class Group, class Top, int W>
   KOKKOS_FUNCTION void descend(const Level& level, const Group& group,
-                               const Key (&keys)[W], Index (&node)[W]) const {
+                               const Top& top, const Key (&keys)[W],
+                               Index (&node)[W]) const {
     const Key* pivots = pivots_ + level.offset;
     const Index last = Index(level.nodes) - 1;
     // All loads first: they are what takes time, and they overlap.
@@ -318,8 +346,10 @@ class PivotTree<Key, Value, MemorySpace, Layout, K>::Ref
     for (int w = 0; w < W; ++w) {
       // Keys above all others lead past the level's end.
       node[w] = node[w] < last ? node[w] : last;
-      shares[w] = query::load_keys<node_keys>(group, pivots,
-                                              node[w] * Index(node_keys));
+      const Index first = node[w] * Index(node_keys);
+      const bool is_pinned = top.holds(level.offset + first, node_keys);
+      shares[w] = query::load_keys<node_keys>(
+          group, is_pinned ? top.keys(pivots_) + level.offset : pivots, first);
     }
     unsigned counts[W];
     for (int w = 0; w < W; ++w)
@@ -421,7 +451,6 @@ class PivotTree<Key, Value, MemorySpace, Layout, K>::Ref
     return entries_.key(upper ? size() - 1 : 0);
   }
 
-  typename Storage::Ref entries_;
   const Level* levels_ = nullptr;
   const Key* pivots_ = nullptr;
   const std::uint8_t* codes_ = nullptr;

@@ -6,8 +6,8 @@
 /// Ascending keys and binary search: the smallest index.
 
 #include <kindex/build/Entries.hpp>
+#include <kindex/query/AscendingRef.hpp>
 #include <kindex/query/BulkQueries.hpp>
-#include <kindex/query/RefVerbs.hpp>
 
 namespace kindex {
 
@@ -116,58 +116,96 @@ class SortedArray
 /// The handle of a SortedArray in a kernel: see query::RefVerbs for its verbs.
 template <class Key, class Value, class MemorySpace, class Layout>
 class SortedArray<Key, Value, MemorySpace, Layout>::Ref
-    : public query::RefVerbs<Ref, Key, Value> {
+    : public query::AscendingRef<Ref, Key, Value, Layout> {
+  using Base = query::AscendingRef<Ref, Key, Value, Layout>;
+
  public:
-  /// Positions are ranks.
-  static constexpr bool is_contiguous = true;
+  using Base::key_at;
+  using Base::size;
+
   /// Each lookup reads one key at a time: nothing to share among lanes.
   static constexpr int lanes = 1;
+  /// The same.
+  static constexpr int most_lanes = 1;
+  /// On a GPU, large batches are faster if teams sort their lookups.
+  static constexpr bool sorting_pays = true;
+  /// Whether partitions gain where they can.
+  KOKKOS_FUNCTION bool partitioning_pays() const { return true; }
 
   /// A handle of the empty index.
   Ref() = default;
 
   /// A handle of `entries`, which ascend by key.
   KOKKOS_FUNCTION explicit Ref(const typename Storage::Ref& entries)
-      : entries_(entries) {}
+      : Base(entries) {}
 
-  /// The number of entries.
-  KOKKOS_FUNCTION size_type size() const { return entries_.size; }
-
-  /// The lower bounds of W keys; their loads overlap.
-  template <bool /*comes_back*/, class Group, int W>
-  KOKKOS_FUNCTION void search(const Group&, const Key (&keys)[W],
+  /// The positions of W keys; their loads overlap.
+  ///
+  /// \tparam finds whether the first equal entry is wanted, or size(), instead
+  ///   of the lower bound.
+  template <bool finds, class Group, class Top, int W>
+  KOKKOS_FUNCTION void search(const Group&, const Top& top,
+                              const Key (&keys)[W],
                               size_type (&positions)[W]) const {
     if (size() < (size_type{1} << 31)) {
-      search_with<std::uint32_t>(keys, positions);
+      search_with<finds, std::uint32_t>(top, keys, positions);
     } else {
-      search_with<size_type>(keys, positions);
+      search_with<finds, size_type>(top, keys, positions);
     }
   }
 
-  /// The key at `position`.
-  KOKKOS_FUNCTION Key key_at(size_type position) const {
-    return entries_.key(position);
+  /// How many keys are pinned for `steps` steps of the search (−1: all), at
+  /// most `most`.
+  KOKKOS_FUNCTION size_type pinned_size(int steps, size_type most) const {
+    int halvings = 0;
+    for (size_type length = size(); length > 1; length -= length / 2)
+      ++halvings;
+    const int pinned = steps < 0 || steps > halvings ? halvings : steps;
+    return query::pinned_nodes<2>(pinned, ~size_type{0} / 4, most);
   }
-  /// The value at `position`.
-  KOKKOS_FUNCTION Value value_at(size_type position) const {
-    return entries_.value(position);
+
+  /// Key i of the search order: the 2^s keys that step s may compare with stand
+  /// one after the other, in order, behind those of the steps before.
+  KOKKOS_FUNCTION Key pinned_key(size_type i) const {
+    int step = 0;
+    while ((i + 1) >> (step + 1) != 0) ++step;
+    size_type offset = 0;
+    size_type length = size();
+    for (int bit = step - 1; bit >= 0; --bit) {
+      const size_type half = length / 2;
+      offset += ((i + 1) >> bit) % 2 * half;
+      length -= half;
+    }
+    return key_at(offset + length / 2 - 1);
   }
-  /// The identity.
-  KOKKOS_FUNCTION size_type rank_of(size_type position) const {
-    return position;
-  }
-  /// The identity.
-  KOKKOS_FUNCTION size_type position_of(size_type rank) const { return rank; }
 
  private:
-  template <class Offset, int W>
-  KOKKOS_FUNCTION void search_with(const Key (&keys)[W],
+  template <bool finds, class Offset, class Top, int W>
+  KOKKOS_FUNCTION void search_with(const Top& top, const Key (&keys)[W],
                                    size_type (&positions)[W]) const {
     Offset offset[W];
     for (int w = 0; w < W; ++w) offset[w] = 0;
     if (size() > 0) {
       // The lower bound is in [offset, offset + length].
-      for (auto length = static_cast<Offset>(size()); length > 1;) {
+      auto length = static_cast<Offset>(size());
+      if constexpr (Top::is_pinned) {
+        Offset path[W];  // the comparisons so far, a bit each
+        for (int w = 0; w < W; ++w) path[w] = 0;
+        for (Offset first = 0; top.holds(first, 1) && length > 1;
+             first = 2 * first + 1) {
+          const Offset half = length / 2;
+          for (int w = 0; w < W; ++w) {
+            const Key key = top.holds(first + path[w], 1)
+                                ? top.first[first + path[w]]
+                                : key_at(offset[w] + half - 1);
+            const bool below = key < keys[w];
+            offset[w] += below ? half : 0;
+            path[w] = 2 * path[w] + (below ? 1 : 0);
+          }
+          length -= half;
+        }
+      }
+      while (length > 1) {
         const Offset half = length / 2;
         for (int w = 0; w < W; ++w) {
           const bool below = key_at(offset[w] + half - 1) < keys[w];
@@ -178,10 +216,9 @@ class SortedArray<Key, Value, MemorySpace, Layout>::Ref
       for (int w = 0; w < W; ++w)
         offset[w] += key_at(offset[w]) < keys[w] ? 1 : 0;
     }
-    for (int w = 0; w < W; ++w) positions[w] = offset[w];
+    for (int w = 0; w < W; ++w)
+      positions[w] = finds ? this->if_equal(offset[w], keys[w]) : offset[w];
   }
-
-  typename Storage::Ref entries_;
 };
 
 /// \cond

@@ -9,14 +9,25 @@
 #include <kindex/build/Check.hpp>
 #include <kindex/build/Sort.hpp>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 namespace kindex::build {
 
+/// The alignment of a pair: its size if that is a power of two up to 16 bytes,
+/// so that a GPU reads and writes it whole.
+template <class Key, class Value>
+inline constexpr std::size_t entry_alignment = [] {
+  constexpr std::size_t size = sizeof(Key) + sizeof(Value);
+  constexpr std::size_t needed = std::max(alignof(Key), alignof(Value));
+  return size <= 16 && (size & (size - 1)) == 0 ? std::max(size, needed)
+                                                : needed;
+}();
+
 /// A key and its value, side by side.
 template <class Key, class Value>
-struct Entry {
+struct alignas(entry_alignment<Key, Value>) Entry {
   Key key;      ///< what is searched
   Value value;  ///< what it maps to
 };
@@ -66,34 +77,53 @@ struct EntriesRef<Key, Value, AoS> {
   }
 };
 
-/// Stands for the row number where the caller gives no values.
-struct RowIds {
-  /// The row number itself.
-  KOKKOS_FUNCTION size_type operator()(size_type row) const { return row; }
-};
+/// Where the rows of the input stand in ascending order: a permutation of 32-
+/// or 64-bit row numbers, or, without one, where they are.
+struct RowOrder {
+  const std::uint32_t* narrow = nullptr;  ///< row numbers, or null
+  const std::uint64_t* wide = nullptr;    ///< row numbers, or null
 
-/// Stands for rows that are in order already.
-struct InOrder {
-  /// The position itself.
-  KOKKOS_FUNCTION size_type operator()(size_type i) const { return i; }
+  /// The order that `rows` says.
+  template <class Row, class... Properties>
+  static RowOrder of(const Kokkos::View<Row*, Properties...>& rows) {
+    if constexpr (sizeof(Row) == 4) {
+      return {rows.data(), nullptr};
+    } else {
+      return {nullptr, rows.data()};
+    }
+  }
+
+  /// The row of rank `rank`.
+  KOKKOS_FUNCTION size_type operator()(size_type rank) const {
+    return narrow != nullptr ? narrow[rank]
+           : wide != nullptr ? wide[rank]
+                             : rank;
+  }
 };
 
 /// Writes slot i: the entry of rank r = `order.rank_of(i)` comes from row
 /// `rows(r)` of the input; behind the last slot, padding repeats it.
-template <class Ref, class Key, class Value, class Order, class Rows,
-          class Values>
+///
+/// \tparam Given the type of the values given; without any, they are row ids.
+template <class Ref, class Key, class Value, class Order, class Given>
 struct WriteEntries {
   Ref entries;
   query::Strided<const Key> keys;
   Order order;
-  Rows rows;
-  Values values;
+  RowOrder rows;
+  query::Strided<const Given> values;
+
+  KOKKOS_FUNCTION Value value_of(size_type row) const {
+    if constexpr (std::is_integral_v<Value>) {
+      if (values.data == nullptr) return static_cast<Value>(row);
+    }
+    return static_cast<Value>(values(row));
+  }
 
   KOKKOS_FUNCTION void operator()(size_type i) const {
     const size_type last = keys.size - 1;
-    const auto row =
-        static_cast<size_type>(rows(order.rank_of(i < last ? i : last)));
-    entries.set(i, keys(row), static_cast<Value>(values(row)));
+    const size_type row = rows(order.rank_of(i < last ? i : last));
+    entries.set(i, keys(row), value_of(row));
   }
 };
 
@@ -161,7 +191,7 @@ class Entries {
   static Entries from_unsorted(const char* name, const Exec& space,
                                const Keys& keys, size_type block = 1) {
     check_row_ids<Value>(name, keys.extent(0));
-    return sorted_by_key(name, space, input<Exec>(keys), RowIds{}, block);
+    return sorted_by_key(name, space, input<Exec>(keys), row_ids(), block);
   }
 
   /// Sorts `keys` stably, and `values` with them.
@@ -171,7 +201,7 @@ class Entries {
                                size_type block = 1) {
     check_value_count(name, keys.extent(0), values.extent(0));
     return sorted_by_key(name, space, input<Exec>(keys),
-                         query::strided<Exec>(values), block);
+                         query::as_input(query::strided<Exec>(values)), block);
   }
 
   /// Copies ascending `keys`; values are row ids.
@@ -183,7 +213,7 @@ class Entries {
     const auto k = input<Exec>(keys);
     if (check == Check::on) check_keys(name, space, k, true);
     Entries entries(name, space, k.size, !is_soa, block);
-    entries.write(name, space, k, InOrder{}, RowIds{});
+    entries.write(name, space, k, RowOrder{}, row_ids());
     return entries;
   }
 
@@ -196,7 +226,8 @@ class Entries {
     const auto k = input<Exec>(keys);
     if (check == Check::on) check_keys(name, space, k, true);
     Entries entries(name, space, k.size, true, block);
-    entries.write(name, space, k, InOrder{}, query::strided<Exec>(values));
+    entries.write(name, space, k, RowOrder{},
+                  query::as_input(query::strided<Exec>(values)));
     return entries;
   }
 
@@ -259,24 +290,28 @@ class Entries {
     return {k.data, k.size, k.stride};
   }
 
-  template <class Exec, class Rows, class Values>
+  /// Stands for the row numbers where the caller gives no values.
+  static query::Strided<const Value> row_ids() { return {}; }
+
+  template <class Exec, class Given>
   void write(const char* name, const Exec& space,
-             query::Strided<const Key> keys, const Rows& rows,
-             const Values& values) const {
+             query::Strided<const Key> keys, const RowOrder& rows,
+             query::Strided<const Given> values) const {
     if (keys.size == 0) return;
     Kokkos::parallel_for(
         std::string("kindex::") + name + "::write_entries",
         Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>(
             space, 0,
             (is_soa ? keys_.extent(0) : pairs_.extent(0)) - Order::front),
-        WriteEntries<Ref, Key, Value, Order, Rows, Values>{
+        WriteEntries<Ref, Key, Value, Order, Given>{
             ref(), keys, Order(keys.size), rows, values});
   }
 
-  template <class Exec, class Values>
+  template <class Exec, class Given>
   static Entries sorted_by_key(const char* name, const Exec& space,
                                query::Strided<const Key> keys,
-                               const Values& values, size_type block) {
+                               query::Strided<const Given> values,
+                               size_type block) {
     check_keys(name, space, keys, false);
     constexpr size_type most = std::numeric_limits<std::uint32_t>::max();
     return keys.size <= most
@@ -284,21 +319,24 @@ class Entries {
                : sorted_by_key<std::uint64_t>(name, space, keys, values, block);
   }
 
-  template <class Row, class Exec, class Values>
+  template <class Row, class Exec, class Given>
   static Entries sorted_by_key(const char* name, const Exec& space,
                                query::Strided<const Key> keys,
-                               const Values& values, size_type block) {
+                               query::Strided<const Given> values,
+                               size_type block) {
     if (keys.size == 0) return Entries();
-    constexpr bool rows_are_values =
+    constexpr bool rows_can_be_values =
         is_soa && std::is_same_v<Order, AscendingOrder> &&
-        std::is_same_v<Values, RowIds> && std::is_same_v<Row, Value> &&
+        std::is_same_v<Row, Value> &&
         std::is_same_v<typename Exec::memory_space, MemorySpace>;
+    const bool rows_are_values = rows_can_be_values && values.data == nullptr;
     const auto rows =
         sort_rows<Row>(std::string("kindex::") + name, space, keys);
     Entries entries(name, space, keys.size, !rows_are_values, block);
-    const query::Strided<const Row> order{rows.data(), keys.size, 1};
-    entries.write(name, space, keys, order, values);
-    if constexpr (rows_are_values) entries.values_ = rows;
+    entries.write(name, space, keys, RowOrder::of(rows), values);
+    if constexpr (rows_can_be_values) {
+      if (rows_are_values) entries.values_ = rows;
+    }
     return entries;
   }
 

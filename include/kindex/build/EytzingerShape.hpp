@@ -17,6 +17,13 @@ namespace kindex::build {
 /// full level that has l full levels below it has the in-order number
 /// q = K^l·(1 + i + ⌊i/(K−1)⌋) − 1 among the keys of the full levels; before it
 /// stand q of those and min(b, (K−1)(q+1)) of the last level.
+///
+/// The keys of neighbouring ranks stand side by side in each level (Henneberg
+/// and Schuhknecht, "Is Binary Search Really All You Need?", 2025: a range is
+/// one scan per level). Of the keys of ranks below r, F = max(⌊r/K⌋, r − b) are
+/// in full levels, since each K−1 keys of the last level are followed by one of
+/// them; and M − ⌊M/K⌋, M = ⌊F/K^l⌋, are in the level with l full levels below
+/// it: its in-order numbers are K^l·m − 1, m no multiple of K.
 template <int K>
 class EytzingerShape {
  public:
@@ -83,7 +90,35 @@ class EytzingerShape {
     return above - 1 + m - m / K - 1;
   }
 
+  /// The slots, as first and past-last, of the keys of ranks `first` to
+  /// `last` - 1 in the level with `i` levels below it: where short ranges have
+  /// most of their hits comes first. O(i) divisions by K.
+  KOKKOS_FUNCTION Kokkos::pair<size_type, size_type> run(int i, size_type first,
+                                                         size_type last) const {
+    size_type begin = full_below(first);
+    size_type end = full_below(last);
+    const int below = last_ > 0 ? i - 1 : i;  // full levels below
+    if (below < 0) {
+      const size_type front_of_last = full_ - 1;
+      return {front_of_last + (first - begin), front_of_last + (last - end)};
+    }
+    size_type above = full_ / K;  // K to the level
+    for (int level = 0; level < below; ++level) {
+      begin /= K;
+      end /= K;
+      above /= K;
+    }
+    return {above - 1 + begin - begin / K, above - 1 + end - end / K};
+  }
+
  private:
+  /// F(r): how many keys of the full levels have a rank below `rank`.
+  KOKKOS_FUNCTION size_type full_below(size_type rank) const {
+    const size_type by_nodes = rank / K;
+    const size_type by_end = rank > last_ ? rank - last_ : 0;
+    return by_nodes > by_end ? by_nodes : by_end;
+  }
+
   size_type size_ = 0;
   size_type full_ = 1;  ///< K to the number of full levels
   size_type last_ = 0;  ///< keys of the incomplete last level

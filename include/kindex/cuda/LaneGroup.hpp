@@ -55,6 +55,15 @@ struct LaneGroup {
                          __shfl_xor_sync(0xFFFFFFFFU, value, step, Lanes);))
     return value;
   }
+
+  /// Bit i: what lane i says.
+  KOKKOS_FUNCTION unsigned which(bool value) const {
+    KOKKOS_IF_ON_DEVICE(
+        (const unsigned warp = __ballot_sync(0xFFFFFFFFU, value);
+         return warp >> (threadIdx.y % 32 / Lanes * Lanes) &
+                (0xFFFFFFFFU >> (32 - Lanes));))
+    KOKKOS_IF_ON_HOST((return value ? 1 : 0;))
+  }
 };
 
 }  // namespace kindex::cuda

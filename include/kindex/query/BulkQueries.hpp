@@ -5,7 +5,7 @@
 /// \file
 /// The verbs of a batch of queries, written once for all indexes.
 
-#include <kindex/query/Engine.hpp>
+#include <kindex/query/LookupKernel.hpp>
 #include <kindex/query/Partition.hpp>
 #include <kindex/query/Ranges.hpp>
 #include <kindex/query/Verbs.hpp>
@@ -37,14 +37,17 @@ class BulkQueries {
   using key_type = Key;              ///< type of the keys
   using value_type = Value;          ///< type of the values
   using memory_space = MemorySpace;  ///< where the index lives
+  /// what range returns
+  using hits_type = RangeHits<Key, Value, MemorySpace>;
 
   /// Writes to `out(i)` the value of the first entry, in the order of the
   /// input, whose key equals `queries(i)`, or `missing`.
   ///
   /// \throws Error if `out` has not one element per query.
-  template <class Exec, class Queries, class Out>
+  template <class Exec, class Queries, class Out,
+            AnyLookupPolicy Policy = LookupPolicy>
   void find(const Exec& space, const Queries& queries, const Out& out,
-            Value missing, const LookupPolicy& policy = {}) const {
+            Value missing, const Policy& policy = {}) const {
     static_assert(
         std::is_assignable_v<typename Out::reference_type, const Value&>,
         "kindex: out cannot hold the index's values");
@@ -52,13 +55,14 @@ class BulkQueries {
     const auto o = strided_output<Exec>("kindex::find", "out", out, q.size);
     using Verb =
         FindVerb<Key, Value, element<Queries>, typename Out::value_type>;
-    run(space, "find", Verb{q, o, missing}, q.size, policy);
+    run(space, "find", Verb{{q, o}, missing}, q.size, policy);
   }
 
   /// The same with all bits one for an absent key.
-  template <class Exec, class Queries, class Out>
+  template <class Exec, class Queries, class Out,
+            AnyLookupPolicy Policy = LookupPolicy>
   void find(const Exec& space, const Queries& queries, const Out& out,
-            const LookupPolicy& policy = {}) const {
+            const Policy& policy = {}) const {
     find(space, queries, out, default_missing<Value>(), policy);
   }
 
@@ -67,15 +71,16 @@ class BulkQueries {
   /// \param space, queries, policy as for all verbs.
   /// \param out a View of `bool` or of any integer type (1 and 0).
   /// \throws Error if `out` has not one element per query.
-  template <class Exec, class Queries, class Out>
+  template <class Exec, class Queries, class Out,
+            AnyLookupPolicy Policy = LookupPolicy>
   void contains(const Exec& space, const Queries& queries, const Out& out,
-                const LookupPolicy& policy = {}) const {
+                const Policy& policy = {}) const {
     static_assert(std::is_integral_v<typename Out::value_type>,
                   "kindex: contains writes bool or integers");
     const auto q = input<Exec>(queries);
     const auto o = strided_output<Exec>("kindex::contains", "out", out, q.size);
     using Verb = ContainsVerb<Key, element<Queries>, typename Out::value_type>;
-    run(space, "contains", Verb{q, o}, q.size, policy);
+    run(space, "contains", Verb{{q, o}}, q.size, policy);
   }
 
   /// Writes to `ranks(i)` the number of keys below `queries(i)`.
@@ -84,9 +89,10 @@ class BulkQueries {
   /// \param ranks a View of any integer type that can hold size().
   /// \throws Error if `ranks` has not one element per query, or elements too
   ///   narrow for size().
-  template <class Exec, class Queries, class Ranks>
+  template <class Exec, class Queries, class Ranks,
+            AnyLookupPolicy Policy = LookupPolicy>
   void lower_bound(const Exec& space, const Queries& queries,
-                   const Ranks& ranks, const LookupPolicy& policy = {}) const {
+                   const Ranks& ranks, const Policy& policy = {}) const {
     bound<false>(space, "kindex::lower_bound", "lower_bound", queries, ranks,
                  policy);
   }
@@ -97,9 +103,10 @@ class BulkQueries {
   /// \param ranks a View of any integer type that can hold size().
   /// \throws Error if `ranks` has not one element per query, or elements too
   ///   narrow for size().
-  template <class Exec, class Queries, class Ranks>
+  template <class Exec, class Queries, class Ranks,
+            AnyLookupPolicy Policy = LookupPolicy>
   void upper_bound(const Exec& space, const Queries& queries,
-                   const Ranks& ranks, const LookupPolicy& policy = {}) const {
+                   const Ranks& ranks, const Policy& policy = {}) const {
     bound<true>(space, "kindex::upper_bound", "upper_bound", queries, ranks,
                 policy);
   }
@@ -108,10 +115,11 @@ class BulkQueries {
   /// to `last(i)`, as one kernel.
   ///
   /// \throws Error as lower_bound, for either View.
-  template <class Exec, class Queries, class First, class Last>
+  template <class Exec, class Queries, class First, class Last,
+            AnyLookupPolicy Policy = LookupPolicy>
   void equal_range(const Exec& space, const Queries& queries,
                    const First& first, const Last& last,
-                   const LookupPolicy& policy = {}) const {
+                   const Policy& policy = {}) const {
     const auto q = input<Exec>(queries);
     const auto f =
         rank_output<Exec>("kindex::equal_range", "first", first, q.size);
@@ -126,9 +134,10 @@ class BulkQueries {
   /// `queries(i)`.
   ///
   /// \throws Error as lower_bound.
-  template <class Exec, class Queries, class Counts>
+  template <class Exec, class Queries, class Counts,
+            AnyLookupPolicy Policy = LookupPolicy>
   void count(const Exec& space, const Queries& queries, const Counts& counts,
-             const LookupPolicy& policy = {}) const {
+             const Policy& policy = {}) const {
     const auto q = input<Exec>(queries);
     const auto c = rank_output<Exec>("kindex::count", "counts", counts, q.size);
     using Verb = PairVerb<Key, element<Queries>, typename Counts::value_type,
@@ -141,10 +150,10 @@ class BulkQueries {
   ///
   /// \throws Error if `hi` has not as many elements as `lo`, otherwise as
   ///   lower_bound.
-  template <class Exec, class Lo, class Hi, class Counts>
+  template <class Exec, class Lo, class Hi, class Counts,
+            AnyLookupPolicy Policy = LookupPolicy>
   void range_count(const Exec& space, const Lo& lo, const Hi& hi,
-                   const Counts& counts,
-                   const LookupPolicy& policy = {}) const {
+                   const Counts& counts, const Policy& policy = {}) const {
     const auto l = input<Exec>(lo);
     const auto h = range_end<Exec, Lo>("kindex::range_count", hi, l.size);
     const auto c =
@@ -165,21 +174,50 @@ class BulkQueries {
   ///
   /// \throws Error if `hi` has not as many elements as `lo`, or the policy's
   ///   workspace is too small.
-  template <class Exec, class Lo, class Hi>
-  RangeHits<Key, Value, MemorySpace> range(
-      const Exec& space, const Lo& lo, const Hi& hi,
-      const LookupPolicy& policy = {}) const {
-    return materialise(space, lo, hi, policy, false);
+  template <class Exec, class Lo, class Hi,
+            AnyLookupPolicy Policy = LookupPolicy>
+  RangeHits<Key, Value, MemorySpace> range(const Exec& space, const Lo& lo,
+                                           const Hi& hi,
+                                           const Policy& policy = {}) const {
+    hits_type hits;
+    materialise(space, lo, hi, policy, false, hits);
+    return hits;
   }
 
   /// The same with the hits' keys, which are copied, too.
   ///
   /// \throws Error as without keys.
-  template <class Exec, class Lo, class Hi>
-  RangeHits<Key, Value, MemorySpace> range(
-      const Exec& space, const Lo& lo, const Hi& hi, WithKeysTag,
-      const LookupPolicy& policy = {}) const {
-    return materialise(space, lo, hi, policy, true);
+  template <class Exec, class Lo, class Hi,
+            AnyLookupPolicy Policy = LookupPolicy>
+  RangeHits<Key, Value, MemorySpace> range(const Exec& space, const Lo& lo,
+                                           const Hi& hi, WithKeysTag,
+                                           const Policy& policy = {}) const {
+    hits_type hits;
+    materialise(space, lo, hi, policy, true, hits);
+    return hits;
+  }
+
+  /// The same into `hits` of an earlier batch, whose memory is used again where
+  /// it suffices: then nothing is allocated, and what other copies of `hits`
+  /// show is overwritten. Where it does not, it is freed, for which Kokkos
+  /// fences.
+  ///
+  /// \throws Error as above, leaving `hits` as it was.
+  template <class Exec, class Lo, class Hi,
+            AnyLookupPolicy Policy = LookupPolicy>
+  void range(const Exec& space, const Lo& lo, const Hi& hi, hits_type& hits,
+             const Policy& policy = {}) const {
+    materialise(space, lo, hi, policy, false, hits);
+  }
+
+  /// The same with the hits' keys.
+  ///
+  /// \throws Error as above, leaving `hits` as it was.
+  template <class Exec, class Lo, class Hi,
+            AnyLookupPolicy Policy = LookupPolicy>
+  void range(const Exec& space, const Lo& lo, const Hi& hi, WithKeysTag,
+             hits_type& hits, const Policy& policy = {}) const {
+    materialise(space, lo, hi, policy, true, hits);
   }
 
   /// Calls `visit(i, key, value)` on the device for every entry with
@@ -189,21 +227,25 @@ class BulkQueries {
   /// \param space, lo, hi, policy as for range.
   /// \param visit a functor: `KOKKOS_LAMBDA(kindex::size_type, Key, Value)`.
   /// \throws Error if `hi` has not as many elements as `lo`.
-  template <class Exec, class Lo, class Hi, class Visit>
+  template <class Exec, class Lo, class Hi, class Visit,
+            AnyLookupPolicy Policy = LookupPolicy>
   void for_each_in_range(const Exec& space, const Lo& lo, const Hi& hi,
-                         const Visit& visit,
-                         const LookupPolicy& policy = {}) const {
+                         const Visit& visit, const Policy& policy = {}) const {
     const auto l = input<Exec>(lo);
     const auto h = range_end<Exec, Lo>("kindex::for_each_in_range", hi, l.size);
     if (l.size == 0) return;
     const auto ref = index().ref();
+    using Group = typename GroupOn<Exec, DeviceTraits<Exec>::warp_size>::type;
     using Kernel =
-        VisitHits<Exec, std::decay_t<decltype(ref)>, element<Lo>, Visit>;
-    const Kernel kernel{ref, l, h, visit};
+        VisitHits<Group, std::decay_t<decltype(ref)>, element<Lo>, Visit>;
+    Policy chosen = policy;
+    // A warp works for as long as all of its ranges take: one batch balances.
+    if (DeviceTraits<Exec>::is_gpu && policy.lookups_per_thread() == 0)
+      chosen.set_lookups_per_thread(1);
     run_teams(
-        space, label("for_each_in_range"), kernel, l.size, policy,
-        [](Kernel&, size_type) {},
-        [](int threads) { return 2 * Kernel::Scratch::shmem_size(threads); });
+        space, label("for_each_in_range"), Kernel{ref, l, h, visit, 0}, l.size,
+        chosen, [](Kernel& kernel, size_type tile) { kernel.tile = tile; },
+        [](int) { return std::size_t{0}; });
   }
 
   /// Bytes of temporary memory that a batch of `queries` queries needs: what
@@ -217,7 +259,7 @@ class BulkQueries {
   /// enough for queries of the keys' type and results of up to 8 bytes, or of
   /// the values' size.
   size_type workspace_bytes(size_type queries,
-                            const LookupPolicy& policy) const {
+                            const LookupSettings& policy) const {
     if (policy.reordering() != Reordering::partitioned)
       return workspace_bytes(queries);
     using Out = std::conditional_t<(sizeof(Value) > 8 && sizeof(Value) <= 64),
@@ -273,22 +315,35 @@ class BulkQueries {
     return strided_output<Exec>(function, argument, ranks, expected);
   }
 
-  template <class Exec, class Verb>
+  template <class Exec, class Verb, class Policy>
   void run(const Exec& space, const char* verb_name, const Verb& verb,
-           size_type queries, const LookupPolicy& policy) const {
-    // Larger results, or such as need a larger alignment, stay in place.
-    if constexpr (Verb::is_reorderable && sizeof(Value) <= 64 &&
-                  alignof(Value) <= 16) {
+           size_type queries, const Policy& policy) const {
+    if constexpr (can_partition<Exec, Verb>() && !Policy::queries_ascend) {
       if (run_in_partitions(space, verb_name, verb, queries, policy)) return;
     }
     run_lookups(label(verb_name), space, index().ref(), verb, queries, policy);
   }
 
-  /// Runs `verb` partitioned if the policy wants it; returns whether it did.
+  /// Whether batches of `Verb` can be partitioned. Larger results, or such as
+  /// need a larger alignment, stay in place; and so do queries of another type
+  /// than the keys on hosts, where partitions gain too little to compile them
+  /// for every pair of types.
   template <class Exec, class Verb>
+  static constexpr bool can_partition() {
+    if constexpr (Verb::is_reorderable) {
+      return sizeof(Value) <= 64 && alignof(Value) <= 16 &&
+             (DeviceTraits<Exec>::is_gpu ||
+              std::is_same_v<typename Verb::query_type, Key>);
+    } else {
+      return false;
+    }
+  }
+
+  /// Runs `verb` partitioned if the policy wants it; returns whether it did.
+  template <class Exec, class Verb, class Policy>
   bool run_in_partitions(const Exec& space, const char* verb_name,
                          const Verb& verb, size_type queries,
-                         const LookupPolicy& policy) const {
+                         const Policy& policy) const {
     using Out = typename Verb::out_type;
     using Batch = PartitionedBatch<Key, typename Verb::query_type, sizeof(Out)>;
     static_assert(Batch::tile > 0);
@@ -298,8 +353,9 @@ class BulkQueries {
     std::byte* memory = policy.workspace();
     if (policy.reordering() == Reordering::automatic) {
       // Measured on an H100: see perf/results.
-      const bool wins = DeviceTraits<Exec>::is_gpu && queries >= (1 << 20) &&
-                        queries >= index().size() / 4 &&
+      const bool wins = DeviceTraits<Exec>::is_gpu &&
+                        index().ref().partitioning_pays() &&
+                        queries >= (1 << 20) && queries >= index().size() / 4 &&
                         index().memory_bytes() >= (size_type{96} << 20);
       if (!wins || memory == nullptr || policy.workspace_bytes() < needed)
         return false;
@@ -321,44 +377,37 @@ class BulkQueries {
     return true;
   }
 
-  template <bool Upper, class Exec, class Queries, class Ranks>
+  template <bool Upper, class Exec, class Queries, class Ranks, class Policy>
   void bound(const Exec& space, const char* function, const char* verb_name,
              const Queries& queries, const Ranks& ranks,
-             const LookupPolicy& policy) const {
+             const Policy& policy) const {
     const auto q = input<Exec>(queries);
     const auto r = rank_output<Exec>(function, "ranks", ranks, q.size);
     using Verb =
         BoundVerb<Key, element<Queries>, typename Ranks::value_type, Upper>;
-    run(space, verb_name, Verb{q, r}, q.size, policy);
+    run(space, verb_name, Verb{{q, r}}, q.size, policy);
   }
 
-  template <class Exec, class Lo, class Hi>
-  RangeHits<Key, Value, MemorySpace> materialise(const Exec& space,
-                                                 const Lo& lo, const Hi& hi,
-                                                 const LookupPolicy& policy,
-                                                 bool want_keys) const {
+  template <class Exec, class Lo, class Hi, class Policy>
+  void materialise(const Exec& space, const Lo& lo, const Hi& hi,
+                   const Policy& policy, bool want_keys,
+                   hits_type& hits) const {
     const auto l = input<Exec>(lo);
     const auto h = range_end<Exec, Lo>("kindex::range", hi, l.size);
     const size_type needed = workspace_bytes(l.size);
     if (policy.workspace() != nullptr && policy.workspace_bytes() < needed)
       kindex::impl::fail("kindex::range", "the policy's workspace has ",
                          policy.workspace_bytes(), " bytes of ", needed);
-    const auto uninitialised = [&](const char* what) {
-      return Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
-                                label("range::") + what);
-    };
-
-    RangeHits<Key, Value, MemorySpace> hits;
-    using Offsets = decltype(hits.offsets);
+    auto& memory = hits.memory;
     // The first ranks lie behind the offsets, in memory that the results keep:
     // Kokkos fences all instances when it frees a View.
     const bool own = policy.workspace() == nullptr;
-    const Offsets all(uninitialised("offsets"),
-                      l.size + 1 + (own ? l.size : 0));
-    hits.offsets = Kokkos::subview(
-        all, Kokkos::pair<std::size_t, std::size_t>(0, l.size + 1));
-    size_type* first = own ? all.data() + l.size + 1
+    hits_type::resize(space, label("range::offsets"), hits.offsets,
+                      memory.offsets, l.size + 1 + (own ? l.size : 0));
+    size_type* first = own ? hits.offsets.data() + l.size + 1
                            : reinterpret_cast<size_type*>(policy.workspace());
+    hits.offsets = Kokkos::subview(
+        hits.offsets, Kokkos::pair<size_type, size_type>(0, l.size + 1));
 
     using Verb = PairVerb<Key, element<Lo>, size_type, size_type,
                           PairForm::first_and_count>;
@@ -372,18 +421,18 @@ class BulkQueries {
                                                                 l.size + 1),
         OffsetsScan{hits.offsets.data(), l.size}, total);
 
-    using Values = decltype(hits.values);
-    using Keys = decltype(hits.keys);
-    hits.values = Values(uninitialised("values"), total);
-    if (want_keys) hits.keys = Keys(uninitialised("keys"), total);
-    if (total == 0) return hits;
+    hits_type::resize(space, label("range::values"), hits.values, memory.values,
+                      total);
+    hits_type::resize(space, label("range::keys"), hits.keys, memory.keys,
+                      want_keys ? total : 0);
+    if (total == 0) return;
     using Ref = std::decay_t<decltype(index().ref())>;
-    using Kernel = FillHits<Ref>;
+    using Kernel = FillHits<Ref, DeviceTraits<Exec>::warp_size>;
     Kernel kernel{index().ref(),
                   first,
                   hits.offsets.data(),
                   hits.values.data(),
-                  hits.keys.data(),
+                  want_keys ? hits.keys.data() : nullptr,
                   l.size,
                   total,
                   0};
@@ -393,7 +442,6 @@ class BulkQueries {
             DeviceTraits<Exec>::hits_per_thread),
         [](Kernel& k, size_type tile) { k.tile = tile; },
         [](int) { return std::size_t{0}; });
-    return hits;
   }
 };
 

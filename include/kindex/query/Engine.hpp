@@ -3,8 +3,7 @@
 #define KINDEX_QUERY_ENGINE_HPP
 
 /// \file
-/// The bulk engine: the one kernel that runs a batch of lookups, for every
-/// index and every verb.
+/// How kernels are launched on a device: teams, tiles and their scratch.
 
 #include <kindex/query/LaneGroup.hpp>
 #include <kindex/query/LookupPolicy.hpp>
@@ -33,11 +32,17 @@ struct DeviceTraits {
   static constexpr int scratch_level = is_gpu ? 0 : 1;
   /// Threads of a team.
   static constexpr int team_size = is_gpu ? 256 : 1;
+  /// Whether a team can sort the lookups of a tile: see TeamSort.
+  static constexpr bool can_sort_teams =
+#ifdef KOKKOS_ENABLE_CUDA
+      std::is_same_v<Exec, Kokkos::Cuda> ||
+#endif
+      !is_gpu;
   /// Lookups of a thread per tile: on hosts enough to hide the hand-out of
   /// tiles, few enough to balance a batch of some ten thousand.
   static constexpr int lookups_per_thread = is_gpu ? 4 : 1024;
   /// Hits of a range query that a thread copies per tile.
-  static constexpr int hits_per_thread = is_gpu ? 16 : 16384;
+  static constexpr int hits_per_thread = is_gpu ? 32 : 16384;
 };
 
 /// The scratch memory of a team, at the level that DeviceTraits names.
@@ -46,6 +51,31 @@ KOKKOS_FUNCTION decltype(auto) team_scratch(const Member& team) {
   // A copy: kernels have no memory for the member itself.
   constexpr int level = DeviceTraits<Exec>::scratch_level;
   return team.team_scratch(int{level});
+}
+
+/// Unmanaged team scratch of `n` elements.
+template <class T, class Exec>
+using TeamArray = Kokkos::View<T*, typename Exec::scratch_memory_space,
+                               Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+
+/// What team scratch is handed out in, so that it is aligned for loads of 16
+/// bytes.
+struct alignas(16) ScratchUnit {
+  std::byte bytes[16];
+};
+
+/// Bytes of team scratch for `n` elements of `T` from take_scratch.
+template <class T, class Exec>
+std::size_t scratch_bytes_of(size_type n) {
+  return TeamArray<ScratchUnit, Exec>::shmem_size((n * sizeof(T) + 15) / 16);
+}
+
+/// `n` elements of team scratch, uninitialised. Each call takes more of it.
+template <class T, class Exec, class Member>
+KOKKOS_FUNCTION T* take_scratch(const Member& team, size_type n) {
+  const TeamArray<ScratchUnit, Exec> units(team_scratch<Exec>(team),
+                                           (n * sizeof(T) + 15) / 16);
+  return reinterpret_cast<T*>(units.data());
 }
 
 /// How one batch is laid out on a device.
@@ -58,7 +88,7 @@ struct Schedule {
 /// The schedule of `lookups` lookups under `policy`, for a kernel that admits
 /// teams of `max_team_size` threads.
 template <class Exec>
-Schedule make_schedule(const Exec& space, const LookupPolicy& policy,
+Schedule make_schedule(const Exec& space, const LookupSettings& policy,
                        size_type lookups, int max_team_size) {
   using Traits = DeviceTraits<Exec>;
   Schedule schedule{};
@@ -87,80 +117,48 @@ Schedule make_schedule(const Exec& space, const LookupPolicy& policy,
   return schedule;
 }
 
-/// Runs the lookups of a tile: each thread brings its own queries, W at once,
-/// and the lanes of a group search all of theirs together.
-///
-/// \tparam Verb what is asked and where answers go:
-///   - `static constexpr int probes`: searches per query, 1 or 2;
-///   - `static constexpr bool comes_back`: whether it reads the entry found;
-///   - `void make_probes(size_type query, Probe<Key> (&)[probes]) const`;
-///   - `void store(const Ref&, size_type query, const Probe<Key> (&)[probes],
-///     const size_type (&positions)[probes]) const`.
-template <class Group, class Ref, class Verb, int W>
-struct LookupKernel {
-  using Key = typename Ref::key_type;
-
-  Ref ref;
-  Verb verb;
-  size_type queries;
-  size_type tile;
-
-  template <class Member>
-  KOKKOS_FUNCTION void operator()(const Member& team) const {
-    const auto threads = static_cast<size_type>(team.team_size());
-    for (size_type begin = team.league_rank() * tile; begin < queries;
-         begin += team.league_size() * tile) {
-      const size_type end = begin + tile < queries ? begin + tile : queries;
-      // Neighbouring threads take neighbouring queries, and all threads of a
-      // team make the same number of rounds: lanes need each other.
-      for (size_type first = begin; first < end; first += threads * W)
-        run(first + team.team_rank(), threads, end);
-    }
-  }
-
-  KOKKOS_FUNCTION void run(size_type first, size_type step,
-                           size_type end) const {
-    constexpr int probes = Verb::probes;
-    Probe<Key> probe[W][probes];
-    Key keys[W * probes];
-    size_type positions[W * probes];
-    for (int w = 0; w < W; ++w) {
-      // Spare places of the last tile repeat its last query.
-      const size_type query =
-          first + w * step < end ? first + w * step : end - 1;
-      verb.make_probes(query, probe[w]);
-      for (int p = 0; p < probes; ++p) keys[w * probes + p] = probe[w][p].key;
-    }
-    ref.template search<Verb::comes_back>(Group(), keys, positions);
-    for (int w = 0; w < W; ++w) {
-      const size_type query = first + w * step;
-      size_type found[probes];
-      for (int p = 0; p < probes; ++p)
-        found[p] = probe[w][p].above ? ref.size() : positions[w * probes + p];
-      if (query < end) verb.store(ref, query, probe[w], found);
-    }
-  }
-};
-
 /// Launches `kernel` over `work` items (lookups, ranges or hits) under
 /// `policy`: the one place where teams are launched.
+///
+/// A kernel that needs teams of a certain size has a `static constexpr int
+/// team_size`, 0 for none.
 ///
 /// \param set_tile `set_tile(kernel, tile)` tells the kernel how many
 ///   consecutive items a team takes at once.
 /// \param scratch_bytes `scratch_bytes(team_size)`: team scratch it needs.
 template <class Exec, class Kernel, class SetTile, class ScratchBytes>
 void run_teams(const Exec& space, const std::string& label, Kernel kernel,
-               size_type work, const LookupPolicy& policy,
+               size_type work, const LookupSettings& policy,
                const SetTile& set_tile, const ScratchBytes& scratch_bytes) {
-  using Policy = Kokkos::TeamPolicy<Exec, Kokkos::Schedule<Kokkos::Dynamic>>;
-  const int wanted = policy.team_size() > 0 ? policy.team_size()
-                                            : DeviceTraits<Exec>::team_size;
-  Policy probe(space, 1, 1);
-  probe.set_scratch_size(DeviceTraits<Exec>::scratch_level,
-                         Kokkos::PerTeam(int(scratch_bytes(wanted))));
-  const Schedule schedule =
-      make_schedule(space, policy, work,
-                    probe.team_size_max(kernel, Kokkos::ParallelForTag()));
+  constexpr int fixed = [] {
+    if constexpr (requires { Kernel::team_size; }) {
+      return Kernel::team_size;
+    } else {
+      return 0;
+    }
+  }();
+  using Policy = Kokkos::TeamPolicy<
+      Exec, Kokkos::Schedule<Kokkos::Dynamic>,
+      Kokkos::LaunchBounds<unsigned(fixed), fixed == 0 ? 0U : 1U>>;
+  int max_team_size = 1;
+  if constexpr (DeviceTraits<Exec>::is_gpu) {
+    const int wanted = policy.team_size() > 0 ? policy.team_size()
+                                              : DeviceTraits<Exec>::team_size;
+    Policy probe(space, 1, 1);
+    probe.set_scratch_size(DeviceTraits<Exec>::scratch_level,
+                           Kokkos::PerTeam(int(scratch_bytes(wanted))));
+    max_team_size = probe.team_size_max(kernel, Kokkos::ParallelForTag());
+  } else {
+    max_team_size =
+        Policy(space, 1, 1).team_size_max(kernel, Kokkos::ParallelForTag());
+  }
+  const Schedule schedule = make_schedule(space, policy, work, max_team_size);
+  if (fixed != 0 && schedule.team_size != fixed)
+    kindex::impl::fail(
+        label.c_str(), "teams of ", fixed,
+        " threads are asked for, but their registers and scratch "
+        "leave room for ",
+        max_team_size);
   set_tile(kernel, schedule.tile);
   Policy teams(space, schedule.league_size, schedule.team_size);
   teams.set_scratch_size(
@@ -196,22 +194,6 @@ struct OffsetsScan {
     sum += count;
   }
 };
-
-/// Runs `verb` for `queries` queries on `space`: one kernel, no fence, no
-/// allocation; nothing at all for an empty batch.
-template <class Exec, class Ref, class Verb>
-void run_lookups(const std::string& label, const Exec& space, const Ref& ref,
-                 const Verb& verb, size_type queries,
-                 const LookupPolicy& policy) {
-  if (queries == 0) return;
-  using Group = typename GroupOn<Exec, Ref::lanes>::type;
-  using Kernel =
-      LookupKernel<Group, Ref, Verb, DeviceTraits<Exec>::lookups_in_flight>;
-  run_teams(
-      space, label, Kernel{ref, verb, queries, 0}, queries, policy,
-      [](Kernel& kernel, size_type tile) { kernel.tile = tile; },
-      [](int) { return std::size_t{0}; });
-}
 
 }  // namespace kindex::query
 

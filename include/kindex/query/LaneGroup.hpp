@@ -27,6 +27,8 @@ struct SingleLane {
   }
   /// The sum over all lanes, in every lane.
   KOKKOS_FUNCTION unsigned sum(unsigned value) const { return value; }
+  /// Bit i: what lane i says.
+  KOKKOS_FUNCTION unsigned which(bool value) const { return value ? 1 : 0; }
 };
 
 /// The group of `Lanes` lanes on `Exec`, or SingleLane where `Exec` has no

@@ -9,6 +9,7 @@
 #include <kindex/Types.hpp>
 
 #include <cstddef>
+#include <type_traits>
 
 namespace kindex {
 
@@ -27,18 +28,147 @@ enum class Reordering {
   partitioned  ///< the whole batch by key, 256 ways
 };
 
+/// A feature of BasicLookupPolicy: teams keep the first keys of the index's
+/// search order (the top of the tree, or the first probes of a binary search)
+/// in team scratch. Scheduling::fixed copies them once per team instead of once
+/// per tile.
+struct PinnedTop {};
+
+/// A feature of BasicLookupPolicy: a team sorts the lookups of each tile by
+/// key, so that neighbouring threads search neighbouring keys. On CUDA by
+/// `cub::BlockRadixSort`. For the verbs with one search per query (`find`,
+/// `contains`, `lower_bound`, `upper_bound`).
+///
+/// \tparam TeamSize threads of a team on a GPU, a multiple of 32 up to 1024.
+/// \tparam LookupsPerThread lookups of a thread per tile there, 1 to 16.
+template <int TeamSize = 256, int LookupsPerThread = 4>
+struct TeamSorted {
+  static_assert(TeamSize % 32 == 0 && TeamSize >= 32 && TeamSize <= 1024);
+  static_assert(LookupsPerThread >= 1 && LookupsPerThread <= 16);
+  static constexpr int team_size = TeamSize;  ///< threads of a team
+  static constexpr int lookups_per_thread = LookupsPerThread;  ///< per tile
+};
+
+/// A feature of BasicLookupPolicy: a lane of a group loads one key of a node
+/// instead of 16 bytes, so that groups have as many lanes as nodes have keys
+/// (the form of Henneberg and Schuhknecht, 2025, for comparison).
+struct OneKeyPerLane {};
+
+/// A feature of BasicLookupPolicy: the promise that queries ascend. A team then
+/// reads the keys between those of its first and its last query once, in
+/// order, as in a merge. For the verbs with one search per query, on indexes
+/// whose entries ascend in memory. A broken promise costs time, not results.
+struct SortedQueries {};
+
+/// In which order a team that sorts its lookups writes their results.
+enum class ResultOrder {
+  restored,  ///< brought back to the caller's order in team scratch first
+  as_found   ///< each to its place as it is found
+};
+
+namespace impl {
+
+template <class Feature>
+struct TeamSortTraits {
+  static constexpr int team_size = 0, lookups_per_thread = 0;
+};
+template <int TeamSize, int LookupsPerThread>
+struct TeamSortTraits<TeamSorted<TeamSize, LookupsPerThread>> {
+  static constexpr int team_size = TeamSize;
+  static constexpr int lookups_per_thread = LookupsPerThread;
+};
+
+}  // namespace impl
+
+/// What a policy of any type says at run time.
+class LookupSettings {
+ public:
+  /// How lookups are handed to teams.
+  Scheduling scheduling() const { return scheduling_; }
+  /// The order of the lookups.
+  Reordering reordering() const { return reordering_; }
+  /// Threads of a team; 0: chosen.
+  int team_size() const { return team_size_; }
+  /// Lookups of a thread per tile; 0: chosen.
+  int lookups_per_thread() const { return lookups_per_thread_; }
+  /// Steps of a search that are pinned; −1: as many as fit.
+  int pinned_steps() const { return pinned_steps_; }
+  /// The most bytes of pinned keys.
+  size_type pinned_bytes() const { return pinned_bytes_; }
+  /// How a team that sorts its lookups writes results.
+  ResultOrder result_order() const { return result_order_; }
+  /// Start of the caller's temporary memory, or null.
+  std::byte* workspace() const { return workspace_; }
+  /// Bytes of the caller's temporary memory.
+  size_type workspace_bytes() const { return workspace_bytes_; }
+
+ protected:
+  /// \cond
+  Reordering reordering_ = Reordering::automatic;
+  Scheduling scheduling_ = Scheduling::automatic;
+  int team_size_ = 0;
+  int lookups_per_thread_ = 0;
+  int pinned_steps_ = -1;
+  size_type pinned_bytes_ = 16384;
+  ResultOrder result_order_ = ResultOrder::restored;
+  std::byte* workspace_ = nullptr;
+  size_type workspace_bytes_ = 0;
+  /// \endcond
+};
+
 /// How a batch of queries is run. A policy changes how fast a call is, never
-/// what it returns; the default chooses by device and batch size. The setters
-/// return the policy, so that they chain:
+/// what it returns; the default, LookupPolicy, chooses by device and batch
+/// size. The setters return the policy, so that they chain:
 /// \code
 /// index.find(space, queries, out,
 ///            kindex::LookupPolicy().set_scheduling(kindex::Scheduling::fixed)
 ///                .set_team_size(512));
 /// \endcode
-class LookupPolicy {
+/// What changes the kernel itself is part of the policy's type, as in the
+/// policies of Kokkos: what nobody uses is not compiled.
+/// \code
+/// using Pinned = kindex::BasicLookupPolicy<kindex::PinnedTop>;
+/// index.find(space, queries, out, Pinned().set_pinned_steps(10));
+/// \endcode
+///
+/// \tparam Features any of PinnedTop, TeamSorted, OneKeyPerLane, SortedQueries.
+template <class... Features>
+class BasicLookupPolicy : public LookupSettings {
+  using Self = BasicLookupPolicy;
+
  public:
+  /// Whether teams keep the top of the index in scratch.
+  static constexpr bool pins = (std::is_same_v<Features, PinnedTop> || ...);
+  /// Whether lanes load one key each.
+  static constexpr bool one_key_per_lane =
+      (std::is_same_v<Features, OneKeyPerLane> || ...);
+  /// Whether queries are promised to ascend.
+  static constexpr bool queries_ascend =
+      (std::is_same_v<Features, SortedQueries> || ...);
+  /// Threads of a team that sorts its lookups, or 0.
+  static constexpr int sorting_team =
+      (impl::TeamSortTraits<Features>::team_size + ... + 0);
+  /// Lookups of each of them.
+  static constexpr int sorted_per_thread =
+      (impl::TeamSortTraits<Features>::lookups_per_thread + ... + 0);
+  static_assert(((std::is_same_v<Features, PinnedTop> ||
+                  std::is_same_v<Features, OneKeyPerLane> ||
+                  std::is_same_v<Features, SortedQueries> ||
+                  impl::TeamSortTraits<Features>::team_size > 0) &&
+                 ...),
+                "kindex: not a feature of a lookup policy");
+  static_assert(!(queries_ascend && (sorting_team > 0 || pins)),
+                "kindex: ascending queries are neither sorted again nor do "
+                "they search the top of the index");
+
+  /// Everything is chosen.
+  BasicLookupPolicy() = default;
+  /// The same settings with other features.
+  explicit BasicLookupPolicy(const LookupSettings& settings)
+      : LookupSettings(settings) {}
+
   /// Sets how lookups are handed to teams.
-  LookupPolicy& set_scheduling(Scheduling scheduling) {
+  Self& set_scheduling(Scheduling scheduling) {
     scheduling_ = scheduling;
     return *this;
   }
@@ -48,7 +178,7 @@ class LookupPolicy {
   /// most hosts.
   ///
   /// \throws Error if outside that range.
-  LookupPolicy& set_team_size(int threads) {
+  Self& set_team_size(int threads) {
     if (threads < 0 || threads > 1024)
       impl::fail("kindex::LookupPolicy::set_team_size", "threads is ", threads,
                  ", not in 0...1024");
@@ -60,7 +190,7 @@ class LookupPolicy {
   /// 1 to 65536; 0 (the default) chooses.
   ///
   /// \throws Error if outside that range.
-  LookupPolicy& set_lookups_per_thread(int lookups) {
+  Self& set_lookups_per_thread(int lookups) {
     if (lookups < 0 || lookups > 65536)
       impl::fail("kindex::LookupPolicy::set_lookups_per_thread", "lookups is ",
                  lookups, ", not in 0...65536");
@@ -79,7 +209,7 @@ class LookupPolicy {
   /// It needs temporary memory, `workspace_bytes(m, policy)`: without a
   /// workspace, the call allocates and frees it, for which Kokkos fences.
   /// `automatic` partitions only where the policy has a workspace.
-  LookupPolicy& set_reordering(Reordering reordering) {
+  Self& set_reordering(Reordering reordering) {
     reordering_ = reordering;
     return *this;
   }
@@ -90,7 +220,7 @@ class LookupPolicy {
   /// hold at least `workspace_bytes(m)` bytes of the index asked, and stay
   /// untouched until the call has completed. It is not kept alive.
   template <class View>
-  LookupPolicy& set_workspace(const View& workspace) {
+  Self& set_workspace(const View& workspace) {
     static_assert(View::rank() == 1 &&
                       std::is_same_v<typename View::value_type, std::byte>,
                   "kindex: a workspace is a View<std::byte*>");
@@ -105,27 +235,52 @@ class LookupPolicy {
     return *this;
   }
 
-  /// How lookups are handed to teams.
-  Scheduling scheduling() const { return scheduling_; }
-  /// The order of the lookups.
-  Reordering reordering() const { return reordering_; }
-  /// Threads of a team; 0: chosen.
-  int team_size() const { return team_size_; }
-  /// Lookups of a thread per tile; 0: chosen.
-  int lookups_per_thread() const { return lookups_per_thread_; }
-  /// Start of the caller's temporary memory, or null.
-  std::byte* workspace() const { return workspace_; }
-  /// Bytes of the caller's temporary memory.
-  size_type workspace_bytes() const { return workspace_bytes_; }
+  /// Pins the first `steps` steps of a search (levels of a tree); −1 (the
+  /// default): as many as fit, the last one in part.
+  ///
+  /// \throws Error if below −1.
+  Self& set_pinned_steps(int steps) requires pins {
+    if (steps < -1)
+      impl::fail("kindex::BasicLookupPolicy::set_pinned_steps", "steps is ",
+                 steps, ", below -1");
+    pinned_steps_ = steps;
+    return *this;
+  }
 
- private:
-  Reordering reordering_ = Reordering::automatic;
-  Scheduling scheduling_ = Scheduling::automatic;
-  int team_size_ = 0;
-  int lookups_per_thread_ = 0;
-  std::byte* workspace_ = nullptr;
-  size_type workspace_bytes_ = 0;
+  /// Limits the team scratch that holds pinned keys, 0 to 32768 bytes (the
+  /// default: 16384). More scratch leaves room for fewer teams.
+  ///
+  /// \throws Error if outside that range.
+  Self& set_pinned_bytes(size_type bytes) requires pins {
+    if (bytes > 32768)
+      impl::fail("kindex::BasicLookupPolicy::set_pinned_bytes", "bytes is ",
+                 bytes, ", not in 0...32768");
+    pinned_bytes_ = bytes;
+    return *this;
+  }
+
+  /// Sets how a team that sorts its lookups writes results.
+  Self& set_result_order(ResultOrder order) requires(sorting_team > 0) {
+    result_order_ = order;
+    return *this;
+  }
 };
+
+/// The policy without features: everything that can be chosen at run time.
+using LookupPolicy = BasicLookupPolicy<>;
+
+namespace impl {
+
+template <class T>
+inline constexpr bool is_lookup_policy_v = false;
+template <class... Features>
+inline constexpr bool is_lookup_policy_v<BasicLookupPolicy<Features...>> = true;
+
+}  // namespace impl
+
+/// Any BasicLookupPolicy.
+template <class T>
+concept AnyLookupPolicy = impl::is_lookup_policy_v<T>;
 
 }  // namespace kindex
 

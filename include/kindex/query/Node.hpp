@@ -100,6 +100,20 @@ KOKKOS_FUNCTION unsigned count_below(const Share& share, const Key& key) {
   return count;
 }
 
+/// Whether one of a lane's share of the keys equals `key`.
+template <class Share, class Key>
+KOKKOS_FUNCTION bool holds(const Share& share, const Key& key) {
+  bool found = false;
+  for (const auto& element : share.elements) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(element)>, Key>) {
+      found |= element == key;
+    } else {
+      found |= element.key == key;
+    }
+  }
+  return found;
+}
+
 /// The unsigned type in which codes are computed: 32 bits where they suffice.
 template <class Key>
 using CodeBits =

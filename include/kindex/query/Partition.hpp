@@ -6,7 +6,7 @@
 /// Batches partitioned by key: the lookups of one partition after the other's,
 /// so that the part of the index that is being read stays in the cache.
 
-#include <kindex/query/Engine.hpp>
+#include <kindex/query/LookupKernel.hpp>
 #include <kindex/query/Strided.hpp>
 
 namespace kindex::query {
@@ -95,11 +95,6 @@ struct TakeSplitters {
         ref.key(static_cast<size_type>(part + 1) * ref.size() / parts);
   }
 };
-
-/// Unmanaged team scratch of `n` elements.
-template <class T, class Exec>
-using TeamArray = Kokkos::View<T*, typename Exec::scratch_memory_space,
-                               Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
 /// Counts the queries of each partition in each tile.
 template <class Exec, class Batch, class Key, class Query>
@@ -275,10 +270,10 @@ struct GatherResults {
 /// bytes as PartitionedBatch says. Five kernels and a scan, no fence.
 ///
 /// \pre the index is not empty.
-template <class Exec, class Ref, class Verb>
+template <class Exec, class Ref, class Verb, class Policy>
 void run_partitioned(const std::string& label, const Exec& space,
-                     const Ref& ref, const Verb& verb,
-                     const LookupPolicy& policy, std::byte* memory) {
+                     const Ref& ref, const Verb& verb, const Policy& policy,
+                     std::byte* memory) {
   using Key = typename Ref::key_type;
   using Query = typename Verb::query_type;
   using Out = typename Verb::out_type;
@@ -308,7 +303,7 @@ void run_partitioned(const std::string& label, const Exec& space,
                         {results, batch.queries, 1}),
               batch.queries, policy);
   run_tiles("::gather_results",
-            GatherResults<Exec, Batch, Out>{batch, results, verb.output()});
+            GatherResults<Exec, Batch, Out>{batch, results, verb.out});
 }
 
 }  // namespace kindex::query

@@ -8,6 +8,8 @@
 #include <kindex/query/Engine.hpp>
 #include <kindex/query/Strided.hpp>
 
+#include <string>
+
 namespace kindex {
 
 /// The hits of a batch of m range queries in compressed-sparse-row form: the
@@ -19,15 +21,42 @@ struct RangeHits {
   Kokkos::View<Value*, MemorySpace> values;       ///< one value per hit
   /// One key per hit if asked for by `with_keys`, otherwise empty.
   Kokkos::View<Key*, MemorySpace> keys;
+
+  /// Makes `view` `size` elements of `memory`, which is allocated anew if it is
+  /// too small; contents are undefined.
+  template <class Exec, class T>
+  static void resize(const Exec& space, const std::string& label,
+                     Kokkos::View<T*, MemorySpace>& view,
+                     Kokkos::View<T*, MemorySpace>& memory, size_type size) {
+    if (memory.extent(0) < size) {
+      // The old memory first: there may not be room for both.
+      view = memory = {};
+      memory = Kokkos::View<T*, MemorySpace>(
+          Kokkos::view_alloc(space, Kokkos::WithoutInitializing, label), size);
+    }
+    view = Kokkos::subview(memory, Kokkos::pair<size_type, size_type>(0, size));
+  }
+
+  /// What `offsets`, `values` and `keys` are the first elements of: kept for
+  /// the next batch.
+  struct Memory {
+    Kokkos::View<size_type*, MemorySpace> offsets;  ///< at least m + 1
+    Kokkos::View<Value*, MemorySpace> values;       ///< at least one per hit
+    Kokkos::View<Key*, MemorySpace> keys;           ///< the same, or none
+  };
+  Memory memory;  ///< owned together with the views
 };
 
 namespace query {
 
-/// Copies the hits of ranges that are runs of positions: a team fills one tile
-/// of consecutive hits, whichever ranges they belong to, so that one long
-/// range and a million short ones are equally balanced. Per hit it moves its
-/// value (and key) once in and once out, and per tile it searches the offsets.
-template <class Ref>
+/// Copies the hits of ranges in ascending order: a warp (on hosts, a thread)
+/// fills a share of consecutive hits, whichever ranges they belong to, so that
+/// one long range and a million short ones are equally balanced. Per hit it
+/// moves its value (and key) once in and once out, and per share it searches
+/// the offsets.
+///
+/// \tparam Lanes threads of a warp, which fill neighbouring places.
+template <class Ref, int Lanes>
 struct FillHits {
   using Key = typename Ref::key_type;
   using Value = typename Ref::value_type;
@@ -41,6 +70,13 @@ struct FillHits {
   size_type hits;
   size_type tile;
 
+  /// A query among whose hits a lane is.
+  struct Place {
+    size_type query;
+    size_type end;    ///< index behind its last hit
+    size_type shift;  ///< from the index of a hit to its rank, modulo 2^64
+  };
+
   /// The query in [begin, end) to which hit `hit` belongs.
   KOKKOS_FUNCTION size_type owner(size_type hit, size_type begin,
                                   size_type end) const {
@@ -52,78 +88,159 @@ struct FillHits {
     return begin;
   }
 
-  template <class Member>
-  KOKKOS_FUNCTION void operator()(const Member& team) const {
-    const auto threads = static_cast<size_type>(team.team_size());
-    for (size_type begin = team.league_rank() * tile; begin < hits;
-         begin += team.league_size() * tile) {
-      const size_type end = begin + tile < hits ? begin + tile : hits;
-      const size_type last = owner(end - 1, 0, queries) + 1;
-      size_type hit = begin + team.team_rank();
-      if (hit >= end) continue;
-      size_type query = owner(begin, 0, last);
-      while (hit < end) {
-        query = owner(hit, query, last);
-        const size_type start = offsets[query];
-        const size_type stop =
-            offsets[query + 1] < end ? offsets[query + 1] : end;
-        for (; hit < stop; hit += threads) {
-          const size_type position =
-              ref.position_of(first[query] + (hit - start));
-          values[hit] = ref.value_at(position);
-          if (keys != nullptr) keys[hit] = ref.key_at(position);
-        }
-      }
-    }
-  }
-};
-
-/// Calls `visit(query, key, value)` for the hits of a batch of ranges. A team
-/// takes one range per thread: each thread finds its range's bounds and visits
-/// up to `alone` hits, then the team finishes the longer ranges together, one
-/// after the other.
-template <class Exec, class Ref, class Query, class Visit>
-struct VisitHits {
-  using Scratch = Kokkos::View<size_type*, typename Exec::scratch_memory_space,
-                               Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-  static constexpr size_type alone = 32;
-
-  Ref ref;
-  Strided<const Query> lo;
-  Strided<const Query> hi;
-  Visit visit;
-
-  KOKKOS_FUNCTION void visit_rank(size_type query, size_type rank) const {
-    const size_type position = ref.position_of(rank);
-    visit(query, ref.key_at(position), ref.value_at(position));
+  KOKKOS_FUNCTION Place place_of(size_type hit, size_type begin,
+                                 size_type end) const {
+    const size_type query = owner(hit, begin, end);
+    return {query, offsets[query + 1], first[query] - offsets[query]};
   }
 
   template <class Member>
   KOKKOS_FUNCTION void operator()(const Member& team) const {
     const auto threads = static_cast<size_type>(team.team_size());
     const auto thread = static_cast<size_type>(team.team_rank());
-    const Scratch next(team_scratch<Exec>(team), threads);
-    const Scratch last(team_scratch<Exec>(team), threads);
-    for (size_type begin = team.league_rank() * threads; begin < lo.size;
-         begin += team.league_size() * threads) {
-      const size_type query = begin + thread;
-      next(thread) = last(thread) = 0;
-      if (query < lo.size) {
-        const auto ranks = ref.range(lo(query), hi(query));
-        size_type rank = ranks.first;
-        const size_type stop =
-            ranks.second - rank > alone ? rank + alone : ranks.second;
-        for (; rank < stop; ++rank) visit_rank(query, rank);
-        next(thread) = rank;
-        last(thread) = ranks.second;
+    const size_type share = tile / threads * Lanes;
+    for (size_type begin = team.league_rank() * tile + thread / Lanes * share;
+         begin < hits; begin += team.league_size() * tile)
+      fill(begin, begin + share < hits ? begin + share : hits, thread % Lanes);
+  }
+
+  /// Lane `lane`'s part of the hits [begin, end).
+  KOKKOS_FUNCTION void fill(size_type begin, size_type end,
+                            size_type lane) const {
+    Place place = place_of(begin, 0, queries);
+    const size_type last =
+        place.end < end ? owner(end - 1, place.query, queries) + 1 : queries;
+    const auto rank_of = [&](size_type hit) {
+      if (hit >= place.end) place = place_of(hit, place.query, last);
+      return hit + place.shift;
+    };
+    size_type hit = begin + lane;
+    if constexpr (Lanes == 1) {
+      // A plain loop per range: compilers turn it into vectors.
+      while (hit < end) {
+        const size_type shift = rank_of(hit) - hit;
+        const size_type stop = place.end < end ? place.end : end;
+        if (keys != nullptr)
+          for (size_type h = hit; h < stop; ++h) keys[h] = ref.key(h + shift);
+        for (; hit < stop; ++hit) values[hit] = ref.value(hit + shift);
       }
-      team.team_barrier();
-      for (size_type other = 0; other < threads; ++other)
-        for (size_type rank = next(other) + thread; rank < last(other);
-             rank += threads)
-          visit_rank(begin + other, rank);
-      team.team_barrier();
+    } else {
+      // Four hits at once: one load per thread leaves memory idle.
+      constexpr size_type step = Lanes;
+      for (; hit + 3 * step < end; hit += 4 * step) {
+        if (hit + 3 * step < place.end) {
+          // Of one range, most often: offsets known to the compiler.
+          const size_type rank = hit + place.shift;
+          copy(hit, rank, rank + step, rank + 2 * step, rank + 3 * step);
+        } else {
+          const size_type a = rank_of(hit), b = rank_of(hit + step);
+          const size_type c = rank_of(hit + 2 * step);
+          copy(hit, a, b, c, rank_of(hit + 3 * step));
+        }
+      }
+      for (; hit < end; hit += step) {
+        const size_type rank = rank_of(hit);
+        values[hit] = ref.value(rank);
+        if (keys != nullptr) keys[hit] = ref.key(rank);
+      }
     }
+  }
+
+  /// Copies the entries of ranks a to d to every `Lanes`-th place from `hit`
+  /// on: all loads, then all stores.
+  KOKKOS_FUNCTION void copy(size_type hit, size_type a, size_type b,
+                            size_type c, size_type d) const {
+    const Value loaded[4] = {ref.value(a), ref.value(b), ref.value(c),
+                             ref.value(d)};
+    for (int h = 0; h < 4; ++h) values[hit + h * Lanes] = loaded[h];
+    if (keys != nullptr) {
+      const Key found[4] = {ref.key(a), ref.key(b), ref.key(c), ref.key(d)};
+      for (int h = 0; h < 4; ++h) keys[hit + h * Lanes] = found[h];
+    }
+  }
+};
+
+/// Calls `visit(query, key, value)` for the hits of a batch of ranges, run of
+/// positions by run. A group (a warp; on hosts, a thread) takes one range per
+/// lane: each lane finds the bounds of its own and visits up to `alone` hits of
+/// a run, then the lanes finish the longer runs together, one after the other,
+/// so that they read neighbouring entries (Henneberg and Schuhknecht, "Is
+/// Binary Search Really All You Need?", 2025). Where nodes are wide enough for
+/// lanes to share, they share whole runs.
+template <class Group, class Ref, class Query, class Visit>
+struct VisitHits {
+  using Key = typename Ref::key_type;
+  using Value = typename Ref::value_type;
+
+  Ref ref;
+  Strided<const Query> lo;
+  Strided<const Query> hi;
+  Visit visit;
+  size_type tile;
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(const Member& team) const {
+    const auto threads = static_cast<size_type>(team.team_size());
+    const auto thread = static_cast<size_type>(team.team_rank());
+    const Group group{};
+    for (size_type begin = team.league_rank() * tile; begin < lo.size;
+         begin += team.league_size() * tile) {
+      const size_type end = begin + tile < lo.size ? begin + tile : lo.size;
+      // Lanes behind the last query stay: the others need them.
+      for (size_type query = begin + thread; query - group.lane() < end;
+           query += threads)
+        visit_ranges(group, query, query < end);
+    }
+  }
+
+  /// Visits the ranges of a group, of which this lane's is `query` if `exists`.
+  KOKKOS_FUNCTION void visit_ranges(const Group& group, size_type query,
+                                    bool exists) const {
+    constexpr size_type alone = Group::size == 1  ? ~size_type{0}
+                                : Ref::lanes == 1 ? 32
+                                                  : 0;
+    Kokkos::pair<size_type, size_type> ranks(0, 0);
+    if (exists) ranks = ref.range(lo(query), hi(query));
+    size_type left = ranks.second - ranks.first;
+    const int runs = ref.runs();
+    for (int i = 0; i < runs && group.which(left > 0) != 0; ++i) {
+      const auto run = ref.run(i, ranks.first, ranks.second);
+      left -= run.second - run.first;
+      size_type position = run.first;
+      const size_type stop =
+          run.second - position > alone ? position + alone : run.second;
+      for (; position < stop; ++position) visit_one(query, position);
+      if constexpr (Group::size > 1) {
+        unsigned unfinished = group.which(position < run.second);
+        for (int lane = 0; unfinished != 0; ++lane, unfinished >>= 1)
+          if ((unfinished & 1) != 0)
+            visit_together(group, group.broadcast(query, lane),
+                           group.broadcast(position, lane),
+                           group.broadcast(run.second, lane));
+      }
+    }
+  }
+
+  KOKKOS_FUNCTION void visit_one(size_type query, size_type position) const {
+    visit(query, ref.key_at(position), ref.value_at(position));
+  }
+
+  /// This lane's part of the positions [begin, end) of one range.
+  KOKKOS_FUNCTION void visit_together(const Group& group, size_type query,
+                                      size_type begin, size_type end) const {
+    constexpr size_type step = Group::size;
+    size_type position = begin + group.lane();
+    // Four hits at once: one load per thread leaves memory idle.
+    for (; position + 3 * step < end; position += 4 * step) {
+      const Key keys[4] = {ref.key_at(position), ref.key_at(position + step),
+                           ref.key_at(position + 2 * step),
+                           ref.key_at(position + 3 * step)};
+      const Value values[4] = {
+          ref.value_at(position), ref.value_at(position + step),
+          ref.value_at(position + 2 * step), ref.value_at(position + 3 * step)};
+      for (int h = 0; h < 4; ++h) visit(query, keys[h], values[h]);
+    }
+    for (; position < end; position += step) visit_one(query, position);
   }
 };
 

@@ -6,6 +6,7 @@
 /// The verbs of a single query, inside the caller's own kernels.
 
 #include <kindex/query/LaneGroup.hpp>
+#include <kindex/query/Pinned.hpp>
 #include <kindex/query/Probe.hpp>
 
 namespace kindex::query {
@@ -15,17 +16,27 @@ namespace kindex::query {
 /// \tparam Ref the index's handle (curiously recurring). It must be trivially
 ///   copyable and have
 ///   - `size_type size() const`: the number of entries;
-///   - `template <bool comes_back, class Group, int W> void search(const
-///   Group&,
-///     const Key (&keys)[W], size_type (&positions)[W]) const`: the lower
-///     bounds of W keys at once, as *positions* (where an entry is stored;
-///     size() behind the last); W > 1 lets the loads of independent lookups
-///     overlap;
+///   - `template <bool finds, class Group, class Top, int W> void search(const
+///     Group&, const Top&, const Key (&keys)[W], size_type (&positions)[W])
+///     const`: the lower bounds of W keys per lane, as *positions* (where an
+///     entry is stored; size() behind the last); or, with `finds`, the first
+///     equal entries, or size(). W > 1 lets the loads of independent lookups
+///     overlap. `Top` is what of the search order is pinned;
+///   - `size_type pinned_size(int steps, size_type most) const` and
+///     `Key pinned_key(size_type i) const`: the search order;
+///   - `static constexpr int lanes, most_lanes`: lanes of a group that search
+///     together, with 16 bytes or with one key each;
+///   - `static constexpr bool sorting_pays`, `bool partitioning_pays() const`:
+///     what the automatic policy may do with large batches on a GPU;
 ///   - `Key key_at(size_type position) const`, `Value value_at(...)`;
 ///   - `size_type rank_of(size_type position) const`, and its inverse
 ///     `position_of(rank)`;
 ///   - `static constexpr bool is_contiguous`: positions are ranks, so a range
-///     is one run of positions.
+///     is one run of positions;
+///   - `int runs() const` and `Kokkos::pair<size_type, size_type> run(int i,
+///     size_type first, size_type last) const`: in how many runs of positions
+///     the entries of ranks `first` to `last` - 1 lie at most, and run i of
+///     them, as first and past-last; the runs with most entries come first.
 /// \tparam Key, Value types of the index.
 template <class Ref, class Key, class Value>
 class RefVerbs {
@@ -37,9 +48,8 @@ class RefVerbs {
   /// `query`, or `missing`.
   template <class Query>
   KOKKOS_FUNCTION Value find(const Query& query, Value missing) const {
-    const Probe<Key> probe = lower_probe<Key>(query);
-    const size_type position = locate(probe);
-    return is_hit(probe, position) ? self().value_at(position) : missing;
+    const size_type position = locate<true>(lower_probe<Key>(query));
+    return position < self().size() ? self().value_at(position) : missing;
   }
 
   /// The same, with all bits one for an absent key.
@@ -51,20 +61,19 @@ class RefVerbs {
   /// Whether an entry's key equals `query`.
   template <class Query>
   KOKKOS_FUNCTION bool contains(const Query& query) const {
-    const Probe<Key> probe = lower_probe<Key>(query);
-    return is_hit(probe, locate(probe));
+    return locate<true>(lower_probe<Key>(query)) < self().size();
   }
 
   /// The number of keys below `query`; size() for NaN.
   template <class Query>
   KOKKOS_FUNCTION size_type lower_bound(const Query& query) const {
-    return self().rank_of(locate(lower_probe<Key>(query)));
+    return self().rank_of(locate<false>(lower_probe<Key>(query)));
   }
 
   /// The number of keys not above `query`; size() for NaN.
   template <class Query>
   KOKKOS_FUNCTION size_type upper_bound(const Query& query) const {
-    return self().rank_of(locate(upper_probe<Key>(query)));
+    return self().rank_of(locate<false>(upper_probe<Key>(query)));
   }
 
   /// Lower and upper bound of `query`.
@@ -120,19 +129,24 @@ class RefVerbs {
     return self().value_at(self().position_of(rank));
   }
 
-  /// The position of the lower bound of `probe`: one search.
+  /// The position of the lower bound of `probe`, or, if one `finds`, of the
+  /// first entry that equals the query, or size(): one search.
+  template <bool finds>
   KOKKOS_FUNCTION size_type locate(const Probe<Key>& probe) const {
     const Key keys[1] = {probe.key};
     size_type positions[1];
-    self().template search<true>(SingleLane{}, keys, positions);
-    return probe.above ? self().size() : positions[0];
+    self().template search<finds>(SingleLane{}, NothingPinned{}, keys,
+                                  positions);
+    const bool nowhere = probe.above || (finds && !probe.exact);
+    return nowhere ? self().size() : positions[0];
   }
 
-  /// Whether `position`, the lower bound of `probe`, holds the query itself.
-  KOKKOS_FUNCTION bool is_hit(const Probe<Key>& probe,
-                              size_type position) const {
-    return probe.exact && position < self().size() &&
-           self().key_at(position) == probe.key;
+  /// `position`, the lower bound of `key`, if there is an equal entry, or
+  /// size().
+  KOKKOS_FUNCTION size_type if_equal(size_type position, const Key& key) const {
+    return position < self().size() && self().key_at(position) == key
+               ? position
+               : self().size();
   }
 
  private:

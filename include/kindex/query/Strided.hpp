@@ -22,6 +22,10 @@ struct Strided {
 
   /// Element `i`.
   KOKKOS_FUNCTION T& operator()(size_type i) const { return data[i * stride]; }
+  /// Elements [begin, end).
+  KOKKOS_FUNCTION Strided from(size_type begin, size_type end) const {
+    return {data + begin * stride, end - begin, stride};
+  }
 };
 
 /// Sees `view` as Strided. Fails to compile for a View that is not of rank 1

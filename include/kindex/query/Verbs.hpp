@@ -11,96 +11,73 @@
 
 namespace kindex::query {
 
-/// `find`: the value of the first equal key, or `missing`.
-template <class Key, class Value, class Query, class Out>
-struct FindVerb {
-  static constexpr bool comes_back = true;
+/// What the verbs of one search per query share.
+///
+/// \tparam Verb the verb (curiously recurring), an aggregate over this base.
+template <class Verb, class Key, class Query, class Out>
+struct PointVerb {
   static constexpr int probes = 1;
   static constexpr bool is_reorderable = true;
   using query_type = Query;
   using out_type = Out;
   Strided<const Query> queries;
   Strided<Out> out;
-  Value missing;
 
   /// The same verb for other queries and results.
-  FindVerb with(Strided<const Query> other_queries,
-                Strided<Out> other_results) const {
-    return {other_queries, other_results, missing};
+  KOKKOS_FUNCTION Verb with(Strided<const Query> other_queries,
+                            Strided<Out> other_results) const {
+    Verb verb = static_cast<const Verb&>(*this);
+    verb.queries = other_queries;
+    verb.out = other_results;
+    return verb;
   }
-  /// Where results go.
-  Strided<Out> output() const { return out; }
 
   KOKKOS_FUNCTION void make_probes(size_type i, Probe<Key> (&probe)[1]) const {
     probe[0] = lower_probe<Key>(queries(i));
   }
+};
+
+/// `find`: the value of the first equal key, or `missing`.
+template <class Key, class Value, class Query, class Out>
+struct FindVerb : PointVerb<FindVerb<Key, Value, Query, Out>, Key, Query, Out> {
+  static constexpr bool finds = true;
+  Value missing;
+
   template <class Ref>
   KOKKOS_FUNCTION void store(const Ref& ref, size_type i,
-                             const Probe<Key> (&probe)[1],
                              const size_type (&position)[1]) const {
-    out(i) =
-        ref.is_hit(probe[0], position[0]) ? ref.value_at(position[0]) : missing;
+    this->out(i) =
+        position[0] < ref.size() ? ref.value_at(position[0]) : missing;
   }
 };
 
 /// `contains`: whether a key is there.
 template <class Key, class Query, class Out>
-struct ContainsVerb {
-  static constexpr bool comes_back = true;
-  static constexpr int probes = 1;
-  static constexpr bool is_reorderable = true;
-  using query_type = Query;
-  using out_type = Out;
-  Strided<const Query> queries;
-  Strided<Out> out;
+struct ContainsVerb
+    : PointVerb<ContainsVerb<Key, Query, Out>, Key, Query, Out> {
+  static constexpr bool finds = true;
 
-  /// The same verb for other queries and results.
-  ContainsVerb with(Strided<const Query> other_queries,
-                    Strided<Out> other_results) const {
-    return {other_queries, other_results};
-  }
-  /// Where results go.
-  Strided<Out> output() const { return out; }
-
-  KOKKOS_FUNCTION void make_probes(size_type i, Probe<Key> (&probe)[1]) const {
-    probe[0] = lower_probe<Key>(queries(i));
-  }
   template <class Ref>
   KOKKOS_FUNCTION void store(const Ref& ref, size_type i,
-                             const Probe<Key> (&probe)[1],
                              const size_type (&position)[1]) const {
-    out(i) = static_cast<Out>(ref.is_hit(probe[0], position[0]));
+    this->out(i) = static_cast<Out>(position[0] < ref.size());
   }
 };
 
 /// `lower_bound` and, with `Upper`, `upper_bound`: a rank.
 template <class Key, class Query, class Out, bool Upper>
-struct BoundVerb {
-  static constexpr bool comes_back = false;
-  static constexpr int probes = 1;
-  static constexpr bool is_reorderable = true;
-  using query_type = Query;
-  using out_type = Out;
-  Strided<const Query> queries;
-  Strided<Out> ranks;
-
-  /// The same verb for other queries and results.
-  BoundVerb with(Strided<const Query> other_queries,
-                 Strided<Out> other_results) const {
-    return {other_queries, other_results};
-  }
-  /// Where results go.
-  Strided<Out> output() const { return ranks; }
+struct BoundVerb
+    : PointVerb<BoundVerb<Key, Query, Out, Upper>, Key, Query, Out> {
+  static constexpr bool finds = false;
 
   KOKKOS_FUNCTION void make_probes(size_type i, Probe<Key> (&probe)[1]) const {
-    probe[0] =
-        Upper ? upper_probe<Key>(queries(i)) : lower_probe<Key>(queries(i));
+    probe[0] = Upper ? upper_probe<Key>(this->queries(i))
+                     : lower_probe<Key>(this->queries(i));
   }
   template <class Ref>
   KOKKOS_FUNCTION void store(const Ref& ref, size_type i,
-                             const Probe<Key> (&)[1],
                              const size_type (&position)[1]) const {
-    ranks(i) = static_cast<Out>(ref.rank_of(position[0]));
+    this->out(i) = static_cast<Out>(ref.rank_of(position[0]));
   }
 };
 
@@ -116,7 +93,7 @@ enum class PairForm {
 /// together.
 template <class Key, class Query, class First, class Second, PairForm Form>
 struct PairVerb {
-  static constexpr bool comes_back = false;
+  static constexpr bool finds = false;
   static constexpr int probes = 2;
   static constexpr bool is_reorderable = false;
   Strided<const Query> lo;
@@ -130,7 +107,6 @@ struct PairVerb {
   }
   template <class Ref>
   KOKKOS_FUNCTION void store(const Ref& ref, size_type i,
-                             const Probe<Key> (&)[2],
                              const size_type (&position)[2]) const {
     const size_type lower = ref.rank_of(position[0]);
     size_type upper = ref.rank_of(position[1]);
