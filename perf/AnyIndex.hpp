@@ -12,6 +12,7 @@
 #include <kindex/Types.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -53,13 +54,32 @@ class AnyIndex {
   virtual std::uint64_t memory_bytes() const = 0;
 };
 
+namespace impl {
+
+struct NoHits {};
+template <class Index>
+struct HitsOf {
+  using type = NoHits;
+};
+template <class Index>
+requires requires { typename Index::hits_type; }
+struct HitsOf<Index> {
+  using type = typename Index::hits_type;
+};
+
+}  // namespace impl
+
+/// What `Index` writes the hits of ranges to.
+template <class Index>
+using HitsOf = typename impl::HitsOf<Index>::type;
+
 /// What `Index` must offer, by the public names of the library's indexes; verbs
 /// that it lacks are not measured. A `static bool supports(Op, ValueMode)`
 /// restricts it further.
 ///
 ///     Index(space, kindex::sorted, keys);  Index(space, keys, values);
-///     find, lower_bound, count (space, queries, out);  range(space, lo, hi);
-///     memory_bytes();
+///     find, lower_bound, count (space, queries, out);  range(space, lo, hi,
+///     hits), with a hits_type;  memory_bytes();
 template <class Index, class Key, class Value, class Exec>
 class Adapter final : public AnyIndex<Key, Value, Exec> {
  public:
@@ -84,8 +104,9 @@ class Adapter final : public AnyIndex<Key, Value, Exec> {
       requires(const Index& i, Exec e, Keys k, Ranks r) {
     i.count(e, k, r);
   };
-  static constexpr bool has_range = requires(const Index& i, Exec e, Keys k) {
-    i.range(e, k, k);
+  static constexpr bool has_range =
+      requires(const Index& i, Exec e, Keys k, HitsOf<Index>& h) {
+    i.range(e, k, k, h);
   };
 
   static bool supports(Op op, ValueMode mode) {
@@ -125,8 +146,8 @@ class Adapter final : public AnyIndex<Key, Value, Exec> {
   typename V::Hits range(const Exec& space, const Keys& lo,
                          const Keys& hi) const override {
     if constexpr (has_range) {
-      auto hits = index_.range(space, lo, hi);
-      return {hits.offsets, hits.values};
+      index_.range(space, lo, hi, hits_);
+      return {hits_.offsets, hits_.values};
     } else {
       unsupported();
     }
@@ -139,6 +160,8 @@ class Adapter final : public AnyIndex<Key, Value, Exec> {
   }
 
   Index index_;
+  /// Of the last batch: its memory is used again, as a program would do.
+  mutable HitsOf<Index> hits_;
 };
 
 /// A registered index: its name, what it can do, and how it is built.
@@ -147,11 +170,16 @@ struct IndexEntry {
   using Any = AnyIndex<Key, Value, Exec>;
   using V = Views<Key, Value, Exec>;
 
+  using FromSorted =
+      std::function<std::unique_ptr<Any>(const Exec&, const typename V::Keys&)>;
+  using FromPairs = std::function<std::unique_ptr<Any>(
+      const Exec&, const typename V::Keys&, const typename V::ValuesIn&)>;
+
   std::string name;
   bool (*supports)(Op, ValueMode);
-  std::unique_ptr<Any> (*from_sorted)(const Exec&, const typename V::Keys&);
-  std::unique_ptr<Any> (*from_pairs)(const Exec&, const typename V::Keys&,
-                                     const typename V::ValuesIn&);
+  FromSorted from_sorted;
+  FromPairs from_pairs;
+  bool is_ablation = false;  ///< measured only where asked for
 };
 
 /// The indexes registered for a key type, a value type and a space.
@@ -161,19 +189,27 @@ class IndexList {
   using Entry = IndexEntry<Key, Value, Exec>;
   using V = Views<Key, Value, Exec>;
 
-  template <class Index>
-  void add(std::string name) {
+  /// `leading` come before the keys in the arguments of Index's constructor.
+  template <class Index, class... Leading>
+  void add(std::string name, const Leading&... leading) {
     using Adapted = Adapter<Index, Key, Value, Exec>;
-    entries_.push_back({std::move(name), &Adapted::supports,
-                        [](const Exec& space, const typename V::Keys& keys)
-                            -> std::unique_ptr<typename Entry::Any> {
-                          return std::make_unique<Adapted>(space, sorted, keys);
-                        },
-                        [](const Exec& space, const typename V::Keys& keys,
-                           const typename V::ValuesIn& values)
-                            -> std::unique_ptr<typename Entry::Any> {
-                          return std::make_unique<Adapted>(space, keys, values);
-                        }});
+    const auto from_sorted = [=](const Exec& space,
+                                 const typename V::Keys& keys) {
+      return std::make_unique<Adapted>(space, leading..., sorted, keys);
+    };
+    const auto from_pairs = [=](const Exec& space, const typename V::Keys& keys,
+                                const typename V::ValuesIn& values) {
+      return std::make_unique<Adapted>(space, leading..., keys, values);
+    };
+    entries_.push_back(
+        {std::move(name), &Adapted::supports, from_sorted, from_pairs});
+  }
+
+  /// The same for what `--index all` leaves out.
+  template <class Index, class... Leading>
+  void add_ablation(std::string name, const Leading&... leading) {
+    add<Index>(std::move(name), leading...);
+    entries_.back().is_ablation = true;
   }
 
   const std::vector<Entry>& entries() const { return entries_; }

@@ -89,11 +89,22 @@ void measure_build(const Subject<Key, Value, Exec>& subject, bool transfers,
       bytes = built->memory_bytes();
     });
 
+    // What a build pays for its memory, in one piece: no faster kernel saves
+    // it.
+    const double allocation = seconds_of([&] {
+      const Kokkos::View<std::byte*, typename Exec::memory_space> memory(
+          Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
+                             "kindex_bench::allocation"),
+          bytes);
+      space.fence("kindex_bench: allocated");
+    });
+
     const auto keys = static_cast<double>(subject.spec.size);
     const double in =
         keys * static_cast<double>(sizeof(Key) + value_bytes(subject.mode));
     guarded.counters["items_per_second"] = keys / seconds;
     guarded.counters["build_ms"] = 1e3 * seconds;
+    guarded.counters["allocation_ms"] = 1e3 * allocation;
     guarded.counters["bytes_per_key"] = static_cast<double>(bytes) / keys;
     guarded.counters["GB_per_s"] =
         1e-9 * (in + static_cast<double>(bytes)) / seconds;

@@ -55,9 +55,17 @@ class CaseAdder {
     std::vector<Entry> selected;
     const auto all = registered_indexes<Key, Value, Exec>();
     for (const Entry& entry : all.entries())
-      if (is_selected(session_.options.indexes, entry.name))
-        selected.push_back(entry);
+      if (is_selected(entry)) selected.push_back(entry);
     return selected;
+  }
+
+  bool is_selected(const Entry& entry) const {
+    const Options& options = session_.options;
+    if (!entry.is_ablation)
+      return perf::is_selected(options.indexes, entry.name);
+    return options.ablations ||
+           (!options.indexes.empty() &&
+            perf::is_selected(options.indexes, entry.name));
   }
 
   void add_op(Op op, const Subject<Key, Value, Exec>& subject) {
@@ -76,10 +84,14 @@ class CaseAdder {
         add_point(op, subject, options.batch(is_host<Exec>), transfers);
         break;
       case Op::range:
-        add(range_name(subject, transfers),
-            [subject, transfers](benchmark::State& state) {
-              measure_range(subject, transfers, state);
-            });
+        for (std::uint64_t hits : options.range_hits) {
+          const RangeCase range{hits, range_batch<Exec>(options, hits),
+                                transfers};
+          add(range_name(subject, range),
+              [subject, range](benchmark::State& state) {
+                measure_range(subject, range, state);
+              });
+        }
         break;
     }
   }
@@ -135,6 +147,9 @@ std::vector<std::string> index_names() {
       if (std::find(names.begin(), names.end(), entry.name) == names.end())
         names.push_back(entry.name);
   });
+#ifdef KINDEX_PERF_ABLATIONS
+  names.emplace_back(ablations_name);
+#endif
   return names;
 }
 

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -39,8 +40,8 @@ passed on. perf/README.md says what is measured and what the counters mean.
 
 /// What the user wrote, not yet understood.
 struct RawOptions {
-  std::vector<std::string> keys, indexes, spaces, ops, values;
-  std::string queries, host_queries, range_hits, transfers, order, seed;
+  std::vector<std::string> keys, indexes, spaces, ops, values, range_hits;
+  std::string queries, host_queries, range_queries, transfers, order, seed;
 };
 
 template <class Enum, std::size_t N>
@@ -102,6 +103,8 @@ void understand(const RawOptions& raw, Options& options) {
   for (const std::string& text : raw.keys)
     options.keys.push_back(parse_key_spec(text));
   options.indexes = selection(raw.indexes);
+  options.ablations = std::find(raw.indexes.begin(), raw.indexes.end(),
+                                ablations_name) != raw.indexes.end();
   options.spaces = selection(raw.spaces);
   options.ops = named<Op>(raw.ops, op_names, "--ops");
   options.values = named<ValueMode>(raw.values, value_mode_names, "--values");
@@ -109,7 +112,10 @@ void understand(const RawOptions& raw, Options& options) {
     options.queries = parse_count(raw.queries, "--queries");
   if (!raw.host_queries.empty())
     options.host_queries = parse_count(raw.host_queries, "--host-queries");
-  options.range_hits = parse_count(raw.range_hits, "--range-hits");
+  for (const std::string& text : raw.range_hits)
+    options.range_hits.push_back(parse_count(text, "--range-hits"));
+  if (!raw.range_queries.empty())
+    options.range_queries = parse_count(raw.range_queries, "--range-queries");
   options.order = parse_order(raw.order);
   options.seed = parse_seed(raw.seed);
   options.transfers = raw.transfers == "in";
@@ -121,7 +127,9 @@ void declare(CLI::App& app, RawOptions& raw, Options& options) {
   app.add_option("--keys", raw.keys,
                  "key file, or GENERATOR:TYPE:N; repeatable")
       ->default_val(std::vector<std::string>{"uniform:u32:10M"});
-  app.add_option("--index", raw.indexes, "indexes and baselines, or all")
+  app.add_option("--index", raw.indexes,
+                 "indexes and baselines, all, or ablations (in builds with the "
+                 "CMake variable Kindex_PERF_ABLATIONS)")
       ->delimiter(',')
       ->default_val(std::vector<std::string>{"all"});
   app.add_option("--space", raw.spaces,
@@ -146,8 +154,13 @@ void declare(CLI::App& app, RawOptions& raw, Options& options) {
       ->default_val(1.0);
   app.add_option("--order", raw.order, "random, sorted or zipf:THETA")
       ->default_val("random");
-  app.add_option("--range-hits", raw.range_hits, "hits per range query")
-      ->default_val("16");
+  app.add_option("--range-hits", raw.range_hits,
+                 "hits per range query; several are measured in turn")
+      ->delimiter(',')
+      ->default_val(std::vector<std::string>{"16"});
+  app.add_option("--range-queries", raw.range_queries,
+                 "ranges per batch (default: as many as give 2^24 hits on "
+                 "hosts, 2^26 on GPUs)");
   app.add_option("--transfers", raw.transfers,
                  "in: time host-to-device and back, too; out: do not")
       ->check(CLI::IsMember({"in", "out"}))

@@ -43,9 +43,13 @@ struct QueryOrder {
   std::string name = "random";
 };
 
+/// The name that stands for all ablations.
+inline constexpr std::string_view ablations_name = "ablations";
+
 struct Options {
   std::vector<KeySpec> keys;
-  std::vector<std::string> indexes;  ///< empty: all
+  std::vector<std::string> indexes;  ///< empty: all but ablations
+  bool ablations = false;            ///< all ablations, too
   std::vector<std::string> spaces;   ///< empty: all
   std::vector<Op> ops;
   std::vector<ValueMode> values;
@@ -53,7 +57,8 @@ struct Options {
   std::uint64_t host_queries = 0;  ///< the same on hosts; 0: as `queries`
   double hit_rate = 1;
   QueryOrder order;
-  std::uint64_t range_hits = 16;
+  std::vector<std::uint64_t> range_hits;  ///< hits per range query
+  std::uint64_t range_queries = 0;  ///< ranges per batch; 0: chosen by device
   bool transfers = false;
   bool sweep = false;  ///< also over batch sizes
   std::uint64_t seed = default_seed;

@@ -156,11 +156,11 @@ class PointRun {
 
   Result expected(std::uint64_t i) const {
     const std::uint32_t rank = asked_.ranks(i);
+    if (point_.op == Op::lower_bound) return static_cast<Result>(rank);
     const bool hit = asked_.hits(data_, i);
     if (point_.op == Op::find)
       return static_cast<Result>(hit ? subject_.value_at(data_, rank)
                                      : default_missing<Value>());
-    if (point_.op == Op::lower_bound) return static_cast<Result>(rank);
     if (!hit) return 0;
     return static_cast<Result>(reference_upper_bound(data_, asked_.keys(i)) -
                                rank);

@@ -165,14 +165,15 @@ struct RangeQueries {
   std::uint64_t size() const { return lo.extent(0); }
   std::uint64_t hits() const { return offsets(size()); }
 
-  /// Up to `size` ranges of `options.range_hits` keys (more where the last one
+  /// Up to `size` ranges of `hits` keys (more where the last one
   /// has equals), but only as many as `most_hits` admits, and at least one.
   static RangeQueries make(const DataSet<Key>& data, const Options& options,
-                           std::uint64_t size, std::uint64_t most_hits) {
+                           std::uint64_t hits, std::uint64_t size,
+                           std::uint64_t most_hits) {
     RangeQueries queries;
     const Progress progress("answering " + std::to_string(size) +
                             " range queries by the host reference");
-    queries.draw(data, options, size);
+    queries.draw(data, options, hits, size);
     queries.answer(data);
     std::uint64_t fit = size;
     while (fit > 1 && queries.offsets(fit) > most_hits) fit = (fit + 1) / 2;
@@ -182,7 +183,7 @@ struct RangeQueries {
 
  private:
   void draw(const DataSet<Key>& data, const Options& options,
-            std::uint64_t size) {
+            std::uint64_t hits, std::uint64_t size) {
     lo = host_array<Key>("range_lo", size);
     hi = host_array<Key>("range_hi", size);
     const Sampler<Key> sampler(data, options.order, options.seed + 1);
@@ -196,8 +197,7 @@ struct RangeQueries {
                         [&](std::uint64_t i) { ranks(i) = entries(i).key; });
     }
     host_parallel_for(size, [&](std::uint64_t i) {
-      const std::uint64_t last =
-          std::min(ranks(i) + options.range_hits, data.size()) - 1;
+      const std::uint64_t last = std::min(ranks(i) + hits, data.size()) - 1;
       lo(i) = data.sorted(ranks(i));
       hi(i) = data.sorted(last);
     });

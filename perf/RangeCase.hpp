@@ -10,25 +10,32 @@
 
 namespace kindex::perf {
 
-/// A batch has no more hits than this, unless a single range has.
+struct RangeCase {
+  std::uint64_t hits;     ///< per query
+  std::uint64_t queries;  ///< per batch
+  bool transfers;
+};
+
+/// A batch has no more hits than this, unless a single range has or the user
+/// asks for more ranges.
 template <class Exec>
 inline constexpr std::uint64_t most_hits =
     std::uint64_t{1} << (is_host<Exec> ? 24 : 26);
 
-/// Ranges per batch.
+/// Ranges per batch, of `hits` hits each.
 template <class Exec>
-std::uint64_t range_batch(const Options& options) {
-  const std::uint64_t fit = most_hits<Exec> / options.range_hits;
+std::uint64_t range_batch(const Options& options, std::uint64_t hits) {
+  if (options.range_queries > 0) return options.range_queries;
+  const std::uint64_t fit = most_hits<Exec> / hits;
   return std::clamp<std::uint64_t>(fit, 1, options.batch(is_host<Exec>));
 }
 
 template <class Key, class Value, class Exec>
 std::string range_name(const Subject<Key, Value, Exec>& subject,
-                       bool transfers) {
-  const Options& options = subject.session.options;
+                       const RangeCase& range) {
   return subject.name("range", subject.entry.name) +
-         "/hits:" + std::to_string(options.range_hits) +
-         subject.batch_suffix(range_batch<Exec>(options), transfers);
+         "/hits:" + std::to_string(range.hits) +
+         subject.batch_suffix(range.queries, range.transfers);
 }
 
 /// The ends of the ranges in the memory of `Exec`, and the host's side of the
@@ -73,11 +80,12 @@ class RangeRun {
   using Slice = std::pair<std::uint64_t, std::uint64_t>;
 
  public:
-  RangeRun(const Subject<Key, Value, Exec>& subject, bool transfers)
+  RangeRun(const Subject<Key, Value, Exec>& subject, const RangeCase& range)
       : subject_(subject),
-        transfers_(transfers),
+        hits_(range.hits),
+        transfers_(range.transfers),
         data_(subject.data()),
-        queries_(range_batch<Exec>(subject.session.options)),
+        queries_(range.queries),
         batches_(std::min<std::uint64_t>(
             4, batches_in_turn(queries_, bytes_per_query()))),
         asked_(queries()),
@@ -126,12 +134,8 @@ class RangeRun {
   }
 
  private:
-  static std::uint64_t bytes_of_hits(const Options& options) {
-    return options.range_hits * sizeof(Value);
-  }
   std::uint64_t bytes_per_query() const {
-    return 2 * sizeof(Key) + sizeof(size_type) +
-           bytes_of_hits(subject_.session.options);
+    return 2 * sizeof(Key) + sizeof(size_type) + hits_ * sizeof(Value);
   }
 
   Slice slice_of(std::uint64_t batch) const {
@@ -142,13 +146,15 @@ class RangeRun {
   const RangeQueries<Key>& queries() const {
     return subject_.session.cache.template get<RangeQueries<Key>>(
         "ranges",
-        std::string(Exec::name()) + ' ' + std::to_string(queries_) + ' ' +
-            std::to_string(batches_),
+        std::string(Exec::name()) + ' ' + std::to_string(hits_) + ' ' +
+            std::to_string(queries_) + ' ' + std::to_string(batches_),
         [&] {
           subject_.session.cache.clear("range buffers");
-          return RangeQueries<Key>::make(data_, subject_.session.options,
+          const std::uint64_t most =
+              std::max(most_hits<Exec>, queries_ * hits_);
+          return RangeQueries<Key>::make(data_, subject_.session.options, hits_,
                                          queries_ * batches_,
-                                         2 * most_hits<Exec> * batches_);
+                                         2 * most * batches_);
         });
   }
 
@@ -222,6 +228,7 @@ class RangeRun {
 
   Exec space_;
   const Subject<Key, Value, Exec>& subject_;
+  std::uint64_t hits_;
   bool transfers_;
   const DataSet<Key>& data_;
   std::uint64_t queries_;
@@ -232,12 +239,12 @@ class RangeRun {
 };
 
 template <class Key, class Value, class Exec>
-void measure_range(const Subject<Key, Value, Exec>& subject, bool transfers,
-                   benchmark::State& state) {
+void measure_range(const Subject<Key, Value, Exec>& subject,
+                   const RangeCase& range, benchmark::State& state) {
   Session& session = subject.session;
-  const std::string name = range_name(subject, transfers);
+  const std::string name = range_name(subject, range);
   run_guarded(session, name, state, [&](benchmark::State& guarded) {
-    const RangeRun<Key, Value, Exec> run(subject, transfers);
+    const RangeRun<Key, Value, Exec> run(subject, range);
     if (!session.verified.contains(name)) {
       const Progress progress("verifying");
       run.verify();

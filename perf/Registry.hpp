@@ -7,8 +7,8 @@
 /// include).
 
 #include "AnyIndex.hpp"
-#include "Partitioned.hpp"
 #include "Spaces.hpp"
+#include "Tuned.hpp"
 #include "baselines/KokkosUnorderedMap.hpp"
 #include "baselines/StdLowerBound.hpp"
 #ifdef KINDEX_PERF_HAVE_ABSL
@@ -24,26 +24,45 @@
 
 namespace kindex::perf {
 
+#ifdef KINDEX_PERF_ABLATIONS
+// What Ablations.hpp lists, compiled in sources of its own.
+template <class Key, class Value, class Exec>
+void add_sorted_array_ablations(IndexList<Key, Value, Exec>& all);
+template <class Key, class Value, class Exec>
+void add_eytzinger_ablations(IndexList<Key, Value, Exec>& all);
+template <class Key, class Value, class Exec>
+void add_pivot_tree_ablations(IndexList<Key, Value, Exec>& all);
+#endif
+
 template <class Key, class Value, class Exec>
 IndexList<Key, Value, Exec> registered_indexes() {
   using Memory = typename Exec::memory_space;
   IndexList<Key, Value, Exec> all;
 
+  // Keys of 1 or 2 bytes have few values: nothing that variants would show is
+  // worth their time to compile.
+  constexpr bool all_variants = sizeof(Key) > 2;
+
   // ---- the library's indexes
   all.template add<SortedArray<Key, Value, Memory>>("sorted_array");
-  all.template add<SortedArray<Key, Value, Memory, AoS>>("sorted_array_aos");
-
   all.template add<PivotTree<Key, Value, Memory>>("pivot_tree");
-  all.template add<PivotTree<Key, Value, Memory, AoS>>("pivot_tree_aos");
+  if constexpr (all_variants) {
+    all.template add<SortedArray<Key, Value, Memory, AoS>>("sorted_array_aos");
+    all.template add<PivotTree<Key, Value, Memory, AoS>>("pivot_tree_aos");
+    all.template add<Eytzinger<Key, Value, Memory>>("eytzinger");
+  }
   if constexpr (!is_host<Exec> && (sizeof(Key) == 4 || sizeof(Key) == 8)) {
     constexpr int half_line = 32 / sizeof(Key) + 1;
     using Narrow = PivotTree<Key, Value, Memory, SoA, half_line>;
     using NarrowAoS = PivotTree<Key, Value, Memory, AoS, half_line>;
     all.template add<Narrow>("pivot_tree_32b");
-    all.template add<Partitioned<Narrow>>("pivot_tree_32b_partitioned");
-    all.template add<Partitioned<NarrowAoS>>("pivot_tree_32b_aos_partitioned");
+    const Tuning<LookupPolicy> partitioned{
+        LookupPolicy().set_reordering(Reordering::partitioned)};
+    all.template add<Tuned<Narrow, LookupPolicy, Op::find, Op::lower_bound>>(
+        "pivot_tree_32b_partitioned", partitioned);
+    all.template add<Tuned<NarrowAoS, LookupPolicy, Op::find, Op::lower_bound>>(
+        "pivot_tree_32b_aos_partitioned", partitioned);
   }
-  all.template add<Eytzinger<Key, Value, Memory>>("eytzinger");
 
   // ---- baselines
   all.template add<KokkosUnorderedMap<Key, Value, Memory>>(
@@ -57,6 +76,17 @@ IndexList<Key, Value, Exec> registered_indexes() {
 #ifdef KOKKOS_ENABLE_CUDA
   if constexpr (std::is_same_v<Exec, Kokkos::Cuda>)
     all.template add<ThrustLowerBound<Key, Value>>("thrust_lower_bound");
+#endif
+
+#ifdef KINDEX_PERF_ABLATIONS
+  // ---- ablations
+  constexpr bool is_ablated =
+      std::is_same_v<Key, std::uint32_t> || std::is_same_v<Key, std::uint64_t>;
+  if constexpr (is_ablated && sizeof(Value) == 4) {
+    add_sorted_array_ablations(all);
+    add_eytzinger_ablations(all);
+    add_pivot_tree_ablations(all);
+  }
 #endif
   return all;
 }

@@ -60,13 +60,12 @@ class Erring : public StdLowerBound<Key, Value> {
     if (fault == Fault::count) --counts(queries.extent(0) / 2);
   }
   template <class Exec>
-  HostRanges<Value> range(const Exec& space, const Keys& lo,
-                          const Keys& hi) const {
-    auto hits = Base::range(space, lo, hi);
+  void range(const Exec& space, const Keys& lo, const Keys& hi,
+             HostRanges<Value>& hits) const {
+    Base::range(space, lo, hi, hits);
     const std::uint64_t last = lo.extent(0);
     if (fault == Fault::range_value) ++hits.values(hits.offsets(last) / 2);
     if (fault == Fault::range_missing) --hits.offsets(last);
-    return hits;
   }
 };
 
@@ -76,7 +75,6 @@ std::string verdict(Fault which, ValueMode mode, const Verify& verify) {
   Session session;
   session.options.queries = 1000;
   session.options.hit_rate = 0.5;
-  session.options.range_hits = 5;
   IndexList<Key, Value, HostExec> list;
   list.add<Erring>("erring");
   const Subject<Key, Value, HostExec> subject{
@@ -101,7 +99,7 @@ std::string point_verdict(Fault which, ValueMode mode, Op op) {
 
 std::string range_verdict(Fault which, ValueMode mode) {
   return verdict(which, mode, [](const auto& subject) {
-    RangeRun<Key, Value, HostExec>(subject, false).verify();
+    RangeRun<Key, Value, HostExec>(subject, {5, 1000, false}).verify();
   });
 }
 

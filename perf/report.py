@@ -93,8 +93,10 @@ def load(paths):
             samples[benchmark["run_name"]].append(benchmark)
         for name, repetitions in samples.items():
             repetitions.sort(key=lambda b: b["real_time"])
-            # Later files add to or replace earlier ones.
-            results[name] = parse(repetitions[len(repetitions) // 2], path)
+            # Later files add to or replace earlier ones. Copy bandwidth is
+            # what results of the same file are compared with.
+            key = (name, path) if name.startswith("copy/") else name
+            results[key] = parse(repetitions[len(repetitions) // 2], path)
     return list(results.values()), contexts, failed
 
 
@@ -178,12 +180,15 @@ plt.rcParams.update({
 
 
 class Palette:
-    """A color and a marker per index, the same in all plots."""
+    """A color and a marker per name, the same wherever it is used."""
 
-    def __init__(self, results):
-        names = sorted({r.index for r in results if r.index != "limit"},
-                       key=lambda name: (name.startswith(BASELINES), name))
-        self.order = names
+    def __init__(self, order):
+        self.order = order
+
+    @classmethod
+    def of_indexes(cls, results):
+        return cls(sorted({r.index for r in results if r.index != "limit"},
+                          key=lambda name: (name.startswith(BASELINES), name)))
 
     def style(self, index):
         if index == "limit":
@@ -460,9 +465,15 @@ def figure_against_n(results, *arguments, split=True, **options):
 # ---- the page ------------------------------------------------------------------
 
 
+class Best(str):
+    """A cell that a table marks."""
+
+
 def table(header, rows, text_columns=1):
     def cell(tag, i, value):
         kind = "" if i < text_columns else ' class="number"'
+        if isinstance(value, Best):
+            kind = ' class="number best"'
         return f"<{tag}{kind}>{html.escape(str(value))}</{tag}>"
     head = "".join(cell("th", i, v) for i, v in enumerate(header))
     body = "".join("<tr>" + "".join(cell("td", i, v) for i, v in enumerate(row))
@@ -754,7 +765,9 @@ def batch_section(results, palette):
 
 def limits_section(results):
     rows = []
-    for r in sorted((r for r in results if r.index == "limit"),
+    last = {(r.op, r.space, r.n, r.group()): r for r in results
+            if r.index == "limit"}
+    for r in sorted(last.values(),
                     key=lambda r: (r.space, r.op, r.key, r.n)):
         if r.op == "copy":
             rows.append((r.space, "copy", f"{r.n * 8 / 2**30:g} GiB", "",
@@ -769,6 +782,172 @@ def limits_section(results):
         return "<p>Limits were not measured in these runs.</p>"
     return table(("device", "limit", "array", "batch", "GB/s",
                   "million queries/s", "ns each"), rows, 3)
+
+
+# ---- ablations -----------------------------------------------------------------
+
+# What is compared, and by which names: `setting` of index `base`. Where the plain
+# index belongs to the comparison, `with_plain` is true.
+ABLATIONS = [
+    ("Scheduling, team size and lookups per thread",
+     r"(?P<base>\w+)\+(?P<setting>(dynamic|fixed)\+(team|lookups)_\d+)", True),
+    ("Pinning the top of the index in team scratch",
+     r"(?P<base>\w+)\+(?P<setting>(dynamic|fixed)\+pinned_\w+)", True),
+    ("Reordering lookups",
+     r"(?P<base>\w+)\+(?P<setting>team_sorted\w*|partitioned)", True),
+    ("Pinning and reordering together",
+     r"(?P<base>\w+)\+(?P<setting>(dynamic|fixed)\+pinned_\w+"
+     r"\+team_sorted\w*)", True),
+    ("Layout of entries: SoA and AoS", r"(?P<base>\w+?)[_+](?P<setting>aos)",
+     True),
+    ("Levels of pivots stored",
+     r"(?P<base>\w+)\+(?P<setting>levels_\w+)", True),
+    ("Cooperation of lanes",
+     r"(?P<base>\w+)\+(?P<setting>one_key_per_lane|one_thread)", True),
+    ("Fan-out", r"(?P<base>\w+)_(?P<setting>k\d+)", False),
+    ("The promise that queries are sorted",
+     r"(?P<base>\w+)\+(?P<setting>sorted_queries)", True),
+]
+
+
+def is_ablation(index):
+    """Whether the index is there for comparisons of settings only."""
+    return "+" in index or re.search(r"_k\d+$", index) is not None
+
+
+def ablation_members(results, pattern, with_plain):
+    """(base, setting, result) of a comparison, plain indexes first."""
+    members = []
+    for r in results:
+        if match := re.fullmatch(pattern, r.index):
+            members.append((match["base"], match["setting"], r))
+    compared = {(base, r.op, r.space, r.n, r.group()) for base, _, r in members}
+    plain = [(r.index, "plain", r) for r in results if with_plain
+             and (r.index, r.op, r.space, r.n, r.group()) in compared]
+    return plain + members
+
+
+def ablation_table(members):
+    """Rates by setting and key set, the best of each index marked."""
+    columns = list(dict.fromkeys(
+        (r.group(), r.n) for _, _, r in
+        sorted(members, key=lambda m: (m[2].group(), m[2].n))))
+    rates = {(base, setting, (r.group(), r.n)): r.counters["items_per_second"]
+             for base, setting, r in members}
+    best = {}
+    for (base, _, column), rate in rates.items():
+        best[base, column] = max(best.get((base, column), 0), rate)
+    rows = []
+    for base, setting in dict.fromkeys(m[:2] for m in sorted(
+            members, key=lambda m: m[0])):
+        cells = []
+        for column in columns:
+            rate = rates.get((base, setting, column))
+            text = "" if rate is None else digits(rate / 1e9)
+            cells.append(Best(text) if rate == best.get((base, column), -1)
+                         else text)
+        rows.append((base, setting.replace("+", ", ").replace("_", " "),
+                     *cells))
+    header = [f"{group_title(group)}, {count(n)}" for group, n in columns]
+    return table(("index", "setting", *header), rows, 2)
+
+
+def ablation_figure(members, name):
+    """Rates against settings: a panel per index and key set, a line per n."""
+    panels_of = by_tuple(members, lambda m: (m[0], m[2].group()))
+    figure, axes = panels(len(panels_of), name)
+    sizes = sorted({r.n for _, _, r in members})
+    lines = Lines(Palette([count(n) for n in sizes]))
+    for ax, ((base, group), panel) in zip(axes, sorted(panels_of.items())):
+        settings = list(dict.fromkeys(setting for _, setting, _ in panel))
+        values = []
+        for n in sizes:
+            points = [(settings.index(setting), r.counters["items_per_second"])
+                      for _, setting, r in panel if r.n == n]
+            if points:
+                values += [y for _, y in points]
+                lines.draw(ax, points, count(n), True, f"n = {count(n)}",
+                           linewidth=1.2)
+        ax.set_xticks(range(len(settings)),
+                      [s.replace("+", ", ").replace("_", " ")
+                       for s in settings], rotation=40, ha="right",
+                      rotation_mode="anchor", fontsize=8.5)
+        ax.set_xlim(-0.5, len(settings) - 0.5)
+        value_axis(ax, values, "lookups per second")
+        ax.set_title(f"{base}: {group_title(group)}")
+    return svg(figure, name) + lines.legend()
+
+
+def ablation_sections(results):
+    """What each setting is worth, if results of ablations are there."""
+    points = largest_batches(
+        [r for r in results if r.op in ("find", "lower_bound", "count")
+         and not r.transfers])
+    if not any(is_ablation(r.index) for r in points):
+        return []
+    parts = []
+    for number, (title, pattern, with_plain) in enumerate(ABLATIONS):
+        found = ablation_members(points, pattern, with_plain)
+        for (space, op), members in sorted(by_tuple(
+                found, lambda m: (m[2].space, m[2].op)).items()):
+            batches = " and ".join(dict.fromkeys(
+                count(r.queries) for _, _, r in members))
+            parts.append(
+                f"<h3>{title}</h3>\n"
+                + figure_block(ablation_figure(
+                    members, f"ablation-{number}-{space}-{op}"),
+                    f"{op} on {html.escape(space)}, batches of {batches}.")
+                + details("Numbers: billion lookups per second, the best of "
+                          "each index marked", ablation_table(members)))
+    return [("What each optimisation is worth",
+             "<p>Each index with one setting changed; “plain” is its default."
+             "</p>" + "".join(parts))]
+
+
+def bandwidth_sections(results):
+    """Ranges against what copying reaches, where both were measured."""
+    copies = {(r.source, r.space): r.counters["GB_per_s"]
+              for r in results if r.op == "copy"}
+    ranges = largest_batches(
+        [r for r in results if r.op == "range" and not r.transfers
+         and (r.source, r.space) in copies])
+    if not ranges:
+        return []
+    def order(item):
+        (group, gpu, space), _ = item
+        hits = next((tag for tag in group if tag.startswith("hits:")), "hits:0")
+        return (not gpu, space, int(hits.split(":")[1]), group)
+    groups = sorted(by_tuple(
+        ranges, lambda r: (r.group(), r.on_gpu, r.space)).items(), key=order)
+    figure, axes = panels(len(groups), "bandwidth")
+    lines, rows = Lines(Palette.of_indexes(ranges)), []
+    for ax, ((group, gpu, space), members) in zip(axes, groups):
+        for index, line in sorted(by(members, lambda r: r.index).items()):
+            lines.draw(ax, [(r.n, r.counters["GB_per_s"]) for r in line], index,
+                       gpu, f"{index} · {space}")
+        sizes = {r.n for r in members}
+        copy = max(copies[r.source, r.space] for r in members)
+        ends = ((min(sizes) / 2, max(sizes) * 2) if len(sizes) == 1
+                else (min(sizes), max(sizes)))
+        lines.draw(ax, [(n, copy) for n in ends], "limit", gpu,
+                   f"copying · {space}", linewidth=1.2)
+        size_axis(ax, sizes, "number of keys n")
+        value_axis(ax, [copy] + [r.counters["GB_per_s"] for r in members],
+                   "GB/s", digits)
+        ax.set_title(group_title(group))
+        for r in sorted(members, key=lambda r: (r.n, -r.counters["GB_per_s"])):
+            share = r.counters["GB_per_s"] / copies[r.source, r.space]
+            rows.append((r.index, space, group_title(group), count(r.n),
+                         count(r.queries), digits(r.counters["GB_per_s"]),
+                         f"{100 * share:.0f} %"))
+    return [("Range queries against the copy bandwidth", figure_block(
+        svg(figure, "bandwidth") + lines.legend(),
+        "The least that must move (both ends of a range, an offset, a sector, "
+        "each hit in and out) per second; copying was measured in the same "
+        "run.")
+        + details("Numbers", table(
+            ("index", "device", "keys", "n", "ranges", "GB/s",
+             "of copying"), rows, 3)))]
 
 
 CONTEXT_NAMES = [
@@ -851,6 +1030,8 @@ th, td { padding: .25rem 1.1rem .25rem 0; border-bottom: 1px solid var(--grid); 
 td { white-space: nowrap; }
 .context td { white-space: normal; }
 .number { text-align: right; }
+.best { font-weight: 700; }
+.best::before { content: "\\2605\\a0"; }
 summary { cursor: pointer; color: var(--muted); font-size: .9rem;
   padding: .25rem 0; }
 pre { font-size: .8rem; overflow-x: auto; background: var(--card);
@@ -875,11 +1056,14 @@ def failures(failed):
 
 
 def page(results, contexts, failed):
-    palette = Palette(results)
-    measured = [r for r in results if r.index != "limit"]
+    all_measured = [r for r in results if r.index != "limit"]
+    measured = [r for r in all_measured if not is_ablation(r.index)]
+    palette = Palette.of_indexes(measured)
     dates = sorted(c.get("date", "")[:10] for c in contexts.values())
     sections = [
         ("Throughput", throughput_section(measured, palette)),
+        *bandwidth_sections(results),
+        *ablation_sections(all_measured),
         ("GPU against CPU", speedup_section(measured, palette)),
         ("Batch size at which the GPU starts to win",
          batch_section(measured, palette)),
@@ -1010,7 +1194,8 @@ def picture(results, contexts):
     lines = picture_lines(chosen)
     figure = plt.figure("picture", figsize=(9.375, 5))  # 900 x 480 CSS pixels
     ax = figure.add_axes((0.075, 0.115, 0.64, 0.755))
-    drawer = Lines(Palette([r for members in lines.values() for r in members]))
+    drawer = Lines(Palette.of_indexes(
+        [r for members in lines.values() for r in members]))
     rate, values, ends = 1e-9, [], []
     def draw(points, index, gpu, label, **style):
         drawer.draw(ax, points, index, gpu, label, **style)
@@ -1073,7 +1258,8 @@ def main():
     except (OSError, ValueError, KeyError) as error:
         sys.exit(f"report.py: cannot read the results: {error}")
     if arguments.picture:
-        measured = [r for r in results if r.index != "limit"]
+        measured = [r for r in results
+                    if r.index != "limit" and not is_ablation(r.index)]
         try:
             write(arguments.picture, picture(measured, contexts))
         except ValueError as error:

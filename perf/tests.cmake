@@ -46,6 +46,48 @@ set_tests_properties(
   perf.list PROPERTIES PASS_REGULAR_EXPRESSION
                        "find/sorted_array/u32/[A-Za-z]+/n:1048576/keys:dense")
 
+# Several lengths of ranges, and how many of them.
+kindex_add_smoke(
+  range_hits kindex_bench --keys wiki:u32:20000 ${tiny} --ops range --range-hits
+  1,2^6 --range-queries 50 --index sorted_array --values u32)
+set_tests_properties(
+  perf.range_hits
+  PROPERTIES PASS_REGULAR_EXPRESSION "hits:1/q:50/.*hits:64/q:50/"
+             FAIL_REGULAR_EXPRESSION "FAILED")
+kindex_add_smoke(zero_range_hits kindex_bench --range-hits 16,0 --list)
+set_tests_properties(perf.zero_range_hits PROPERTIES PASS_REGULAR_EXPRESSION
+                                                     "range-hits")
+
+# Ablations are there only where asked for, twice.
+kindex_add_smoke(all_without_ablations kindex_bench --list --index all)
+set_tests_properties(perf.all_without_ablations
+                     PROPERTIES FAIL_REGULAR_EXPRESSION "[+]|_k[0-9]")
+if(Kindex_PERF_ABLATIONS)
+  set(ablated)
+  foreach(type IN ITEMS u32 u64)
+    if(type IN_LIST Kindex_KEY_TYPES)
+      list(APPEND ablated --keys wiki:${type}:20000)
+    endif()
+  endforeach()
+  set(ask_ablations kindex_bench ${ablated} --queries 3000
+                    --benchmark_min_time=0.001 --index ablations)
+  kindex_add_smoke(ablations ${ask_ablations} --ops find,lower_bound,range
+                   --values none,u32 --hit-rate 0.5)
+  kindex_add_smoke(ablations_of_sorted_queries ${ask_ablations} --ops
+                   lower_bound --order sorted)
+  kindex_add_smoke(one_ablation kindex_bench --list --keys uniform:u32:5000
+                   --index sorted_array+team_sorted --ops lower_bound)
+  set_tests_properties(
+    perf.one_ablation
+    PROPERTIES PASS_REGULAR_EXPRESSION "lower_bound/sorted_array[+]team_sorted/"
+               FAIL_REGULAR_EXPRESSION "sorted_array/|pinned")
+else()
+  kindex_add_smoke(refuses_ablations kindex_bench --index ablations)
+  set_tests_properties(perf.refuses_ablations
+                       PROPERTIES PASS_REGULAR_EXPRESSION
+                                  "no 'ablations' in this build")
+endif()
+
 foreach(case IN ITEMS "keys=nonsense:u32:10=no generator 'nonsense'"
                       "index=nonsense=no 'nonsense' in this build"
                       "space=nonsense=no 'nonsense' in this build"
@@ -131,6 +173,9 @@ if(Kindex_PYTHON)
                                                         perf_json)
 endif()
 if(Kindex_PYTHON AND NOT no_matplotlib)
+  kindex_add_smoke(
+    report_of_ablations "${Kindex_PYTHON}"
+    "${CMAKE_CURRENT_SOURCE_DIR}/check_report.py")
   kindex_add_smoke(
     report kindex_bench --keys normal:f64:10000 ${tiny} --report
     "${CMAKE_CURRENT_BINARY_DIR}/smoke.html")

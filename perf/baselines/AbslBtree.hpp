@@ -59,6 +59,8 @@ class AbslBtree {
                            CountingAllocator<std::pair<const Key, Value>>>;
 
  public:
+  using hits_type = HostRanges<Value>;
+
   static bool supports(Op op, ValueMode mode) {
     return op != Op::lower_bound || mode == ValueMode::none;
   }
@@ -103,9 +105,10 @@ class AbslBtree {
   }
 
   template <class Exec>
-  HostRanges<Value> range(const Exec&, const Keys& lo, const Keys& hi) const {
-    return host_ranges<Value>(
-        lo.extent(0),
+  void range(const Exec&, const Keys& lo, const Keys& hi,
+             hits_type& hits) const {
+    host_ranges(
+        hits, lo.extent(0),
         [&](std::uint64_t i) {
           std::uint64_t hits = 0;
           for (auto at = map_.lower_bound(lo(i));
@@ -113,9 +116,9 @@ class AbslBtree {
             ++hits;
           return hits;
         },
-        [&](std::uint64_t i, std::uint64_t hits, Value* out) {
+        [&](std::uint64_t i, std::uint64_t size, Value* out) {
           auto at = map_.lower_bound(lo(i));
-          for (std::uint64_t j = 0; j < hits; ++j, ++at) out[j] = at->second;
+          for (std::uint64_t j = 0; j < size; ++j, ++at) out[j] = at->second;
         });
   }
 

@@ -10,32 +10,36 @@
 
 namespace kindex::perf {
 
-/// Hits of a batch of ranges, as the library returns them.
+/// Hits of a batch of ranges, as the library returns them, and with memory that
+/// is used again.
 template <class Value>
 struct HostRanges {
   HostArray<size_type> offsets;
   HostArray<Value> values;
+  HostArray<Value> memory;
 };
 
 /// Counts, sums up and fills: `count(i)` is the number of hits of range `i`,
 /// `fill(i, hits, out)` writes them.
 template <class Value, class Count, class Fill>
-HostRanges<Value> host_ranges(std::uint64_t queries, const Count& count,
-                              const Fill& fill) {
-  HostRanges<Value> hits;
-  hits.offsets = host_array<size_type>("hits::offsets", queries + 1);
+void host_ranges(HostRanges<Value>& hits, std::uint64_t queries,
+                 const Count& count, const Fill& fill) {
+  if (hits.offsets.extent(0) != queries + 1)
+    hits.offsets = host_array<size_type>("hits::offsets", queries + 1);
   host_parallel_for(queries,
                     [&](std::uint64_t i) { hits.offsets(i) = count(i); });
   size_type total = 0;
   for (std::uint64_t i = 0; i < queries; ++i)
     total += std::exchange(hits.offsets(i), total);
   hits.offsets(queries) = total;
-  hits.values = host_array<Value>("hits::values", total);
+  if (hits.memory.extent(0) < total)
+    hits.memory = host_array<Value>("hits::values", total);
+  hits.values = Kokkos::subview(hits.memory,
+                                Kokkos::pair<size_type, size_type>(0, total));
   host_parallel_for(queries, [&](std::uint64_t i) {
     const size_type begin = hits.offsets(i);
     fill(i, hits.offsets(i + 1) - begin, hits.values.data() + begin);
   });
-  return hits;
 }
 
 }  // namespace kindex::perf

@@ -20,6 +20,8 @@ class StdLowerBound {
   using Values = Kokkos::View<const Value*, Kokkos::HostSpace>;
 
  public:
+  using hits_type = HostRanges<Value>;
+
   /// The position is the answer.
   template <class Exec>
   StdLowerBound(const Exec&, SortedTag, const Keys& keys)
@@ -63,17 +65,18 @@ class StdLowerBound {
   }
 
   template <class Exec>
-  HostRanges<Value> range(const Exec&, const Keys& lo, const Keys& hi) const {
+  void range(const Exec&, const Keys& lo, const Keys& hi,
+             hits_type& hits) const {
     auto first =
         host_array<std::uint64_t>("std_lower_bound::first", lo.extent(0));
-    return host_ranges<Value>(
-        lo.extent(0),
+    host_ranges(
+        hits, lo.extent(0),
         [&](std::uint64_t i) {
           first(i) = lower(lo(i));
           return std::max(upper(hi(i)), first(i)) - first(i);
         },
-        [&](std::uint64_t i, std::uint64_t hits, Value* out) {
-          for (std::uint64_t j = 0; j < hits; ++j) out[j] = value(first(i) + j);
+        [&](std::uint64_t i, std::uint64_t size, Value* out) {
+          for (std::uint64_t j = 0; j < size; ++j) out[j] = value(first(i) + j);
         });
   }
 

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Checks what a report says of ablations and ranges, by results that are made
+up and hold nothing but small whole numbers (for ctest)."""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def benchmark(op, index, n, rest, **counters):
+    name = f"{op}/{index}/u32/Cuda/n:{n}{rest}/manual_time"
+    return {"name": name, "run_name": name, "run_type": "iteration",
+            "real_time": 1.0, **counters}
+
+
+def point(index, n, billions):
+    return benchmark("lower_bound", index, n, "/keys:uniform/values:none/hit:1"
+                     "/q:1024/order:random", items_per_second=1e9 * billions,
+                     ns_per_lookup=1.0, bytes_per_key=4.0)
+
+
+def hits(index, number, gigabytes):
+    return benchmark("range", index, 4096, "/keys:uniform/values:none"
+                     f"/hits:{number}/q:16/order:random", items_per_second=1.0,
+                     ns_per_lookup=1.0, bytes_per_key=4.0, GB_per_s=gigabytes)
+
+
+def report(*runs):
+    with tempfile.TemporaryDirectory() as folder:
+        paths = []
+        for number, benchmarks in enumerate(runs):
+            paths.append(os.path.join(folder, f"made_up_{number}.json"))
+            with open(paths[-1], "w", encoding="utf-8") as file:
+                json.dump({"context": {"date": "", "spaces": "Cuda"},
+                           "benchmarks": benchmarks}, file)
+        page = os.path.join(folder, "report.html")
+        subprocess.run([sys.executable, os.path.join(HERE, "report.py"),
+                        "--output", page, *paths], check=True)
+        with open(page, encoding="utf-8") as file:
+            return file.read()
+
+
+def row(page, *cells):
+    """Whether a table has a row with these cells, "*" before what it marks."""
+    def cell(text):
+        if not text.startswith("*"):
+            return f"<td[^>]*>{re.escape(text)}</td>"
+        return f'<td class="number best">{re.escape(text[1:])}</td>'
+    return re.search("<tr>" + "".join(map(cell, cells)), page) is not None
+
+
+plain = [benchmark("copy", "limit", 1 << 20, "", GB_per_s=100.0),
+         point("sorted_array", 4096, 2), point("sorted_array", 1 << 20, 1),
+         hits("sorted_array", 64, 25.0), hits("sorted_array", 16384, 80.0)]
+variants = [point("sorted_array+fixed+pinned_10", 4096, 1),
+            point("sorted_array+fixed+pinned_10", 1 << 20, 3),
+            point("sorted_array+fixed+pinned_16_kib+team_sorted", 4096, 4),
+            point("eytzinger_k17", 4096, 5), point("eytzinger_k9", 4096, 6),
+            point("eytzinger_k17+one_thread", 4096, 7)]
+without, full = report(plain), report(plain + variants)
+again = [benchmark("copy", "limit", 1 << 20, "", GB_per_s=50.0)]
+merged = report(plain, again)
+throughput = full[full.index(">Throughput<"):full.index(">Range queries against")]
+
+checks = {
+    "no ablations, no section": "optimisation is worth" not in without,
+    "the range section stands alone": row(
+        without, "sorted_array", "Cuda", "u32 uniform, 64 hits", "2¹²", "16",
+        "25", "25 %"),
+    "shares are of the same run's copying": row(
+        merged, "sorted_array", "Cuda", "u32 uniform, 64 hits", "2¹²", "16",
+        "25", "25 %"),
+    "each number of hits": row(
+        full, "sorted_array", "Cuda", "u32 uniform, 16384 hits", "2¹²", "16",
+        "80", "80 %"),
+    "plain indexes stay above": "sorted_array" in throughput,
+    "ablations stay apart": "pinned" not in throughput
+                            and "eytzinger" not in throughput,
+    "the best is marked": row(full, "sorted_array", "plain", "*2", "1"),
+    "by column": row(full, "sorted_array", "fixed, pinned 10", "1", "*3"),
+    "combinations": row(full, "sorted_array", "fixed, pinned 16 kib, "
+                        "team sorted", "*4"),
+    "fan-outs": row(full, "eytzinger", "k9", "*6"),
+    "variants of fan-outs": row(full, "eytzinger_k17", "one thread", "*7")
+                            and row(full, "eytzinger_k17", "plain", "5"),
+}
+sys.exit("\n".join(f"not so: {name}" for name, holds in checks.items()
+                   if not holds) or 0)
