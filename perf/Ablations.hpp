@@ -147,7 +147,8 @@ template <class Key, class Value, class Exec>
 void add_eytzinger_ablations(IndexList<Key, Value, Exec>& all) {
   using List = IndexList<Key, Value, Exec>;
   using Memory = typename Exec::memory_space;
-  Variants<Eytzinger<Key, Value, Memory>, List> binary(all, "eytzinger");
+  Variants<Eytzinger<Key, Value, Memory, SoA, 2>, List> binary(all,
+                                                               "eytzinger_k2");
   binary.add_pinning({0, 4, 8, 12}, {16});
   binary.add_reordering();
   binary.add_combination();

@@ -143,7 +143,7 @@ class Eytzinger<Key, Value, MemorySpace, Layout, K>::Ref
   /// Measured on an H100 to lose while the index fits the L2 cache.
   static constexpr bool sorting_pays = false;
   /// Whether partitions gain where they can.
-  KOKKOS_FUNCTION bool partitioning_pays() const { return true; }
+  KOKKOS_FUNCTION bool partitioning_pays(bool /*finds*/) const { return true; }
 
   /// The number of entries.
   KOKKOS_FUNCTION size_type size() const { return shape_.size(); }

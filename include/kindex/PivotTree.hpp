@@ -75,10 +75,15 @@ class PivotTree
                                          : sizeof(build::Entry<Key, Value>);
   /// Lanes that read a node together.
   static constexpr int node_lanes = query::node_lanes<Key, node_keys>;
-  /// Entries of a leaf: as many bytes as a node, and some for each lane.
-  static constexpr int leaf_keys =
-      std::max(1, node_keys* int(sizeof(Key)) / entry_bytes / node_lanes) *
-      node_lanes;
+  /// Entries of a leaf: as many bytes as a node, twice that for entries of more
+  /// than an eighth of it (measured on an H100: fewer leaves leave smaller
+  /// levels, which L2 keeps), and some for each lane.
+  static constexpr int leaf_keys = [] {
+    constexpr int node_bytes = node_keys * int(sizeof(Key));
+    const int leaf_bytes =
+        8 * entry_bytes > node_bytes ? 2 * node_bytes : node_bytes;
+    return std::max(1, leaf_bytes / entry_bytes / node_lanes) * node_lanes;
+  }();
   static constexpr size_type block = leaf_keys;
 
  public:
@@ -227,9 +232,16 @@ class PivotTree<Key, Value, MemorySpace, Layout, K>::Ref
           : lanes;
   /// Measured on an H100 to lose by a third or more.
   static constexpr bool sorting_pays = false;
-  /// Whether partitions gain where they can: what they keep in L2 the codes
-  /// keep there already.
-  KOKKOS_FUNCTION bool partitioning_pays() const { return codes_ == nullptr; }
+  /// Whether partitions gain where they can. Measured on an H100: not for what
+  /// codes keep in L2 already; for values that lie apart from their keys; for
+  /// pairs from 512 MiB.
+  KOKKOS_FUNCTION bool partitioning_pays(bool finds) const {
+    if constexpr (std::is_same_v<Layout, AoS>) {
+      return size() * entry_bytes >= size_type{512} << 20;
+    } else {
+      return codes_ == nullptr || (finds && entries_.values != nullptr);
+    }
+  }
 
   /// A handle of the empty index.
   Ref() = default;
@@ -293,11 +305,13 @@ class PivotTree<Key, Value, MemorySpace, Layout, K>::Ref
     // The sums of flags stand above those of counts.
     constexpr unsigned flag = std::bit_ceil(unsigned(leaf_keys) + 1);
     unsigned counts[W];
-    if (finds || leaves_stay_) {
-      count_in_leaves<query::Reuse::often, finds ? flag : 0>(group, keys, node,
-                                                             counts);
+    constexpr unsigned added = finds ? flag : 0;
+    // The value beside a key is read again.
+    constexpr bool comes_back = finds && std::is_same_v<Layout, AoS>;
+    if (comes_back || leaves_stay_) {
+      count_in_leaves<query::Reuse::often, added>(group, keys, node, counts);
     } else {
-      count_in_leaves<query::Reuse::never, 0>(group, keys, node, counts);
+      count_in_leaves<query::Reuse::never, added>(group, keys, node, counts);
     }
     query::sum_counts<leaf_keys + (finds ? flag * Group::size : 0)>(group,
                                                                     counts);

@@ -130,7 +130,7 @@ class SortedArray<Key, Value, MemorySpace, Layout>::Ref
   /// On a GPU, large batches are faster if teams sort their lookups.
   static constexpr bool sorting_pays = true;
   /// Whether partitions gain where they can.
-  KOKKOS_FUNCTION bool partitioning_pays() const { return true; }
+  KOKKOS_FUNCTION bool partitioning_pays(bool /*finds*/) const { return true; }
 
   /// A handle of the empty index.
   Ref() = default;

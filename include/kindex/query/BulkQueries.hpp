@@ -354,7 +354,7 @@ class BulkQueries {
     if (policy.reordering() == Reordering::automatic) {
       // Measured on an H100: see perf/results.
       const bool wins = DeviceTraits<Exec>::is_gpu &&
-                        index().ref().partitioning_pays() &&
+                        index().ref().partitioning_pays(Verb::finds) &&
                         queries >= (1 << 20) && queries >= index().size() / 4 &&
                         index().memory_bytes() >= (size_type{96} << 20);
       if (!wins || memory == nullptr || policy.workspace_bytes() < needed)

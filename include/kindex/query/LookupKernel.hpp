@@ -386,7 +386,12 @@ void run_lookups(const std::string& label, const Exec& space, const Ref& ref,
     kernel.pinned =
         ref.pinned_size(policy.pinned_steps(),
                         policy.pinned_bytes() / sizeof(typename Kernel::Key));
-  kernel.results_wait = policy.result_order() == ResultOrder::restored;
+  if constexpr (Kernel::sorts) {
+    // Large results are written as they are found.
+    kernel.results_wait =
+        policy.result_order() == ResultOrder::restored &&
+        Kernel::sorted * sizeof(typename Verb::out_type) <= 16384;
+  }
   run_teams(
       space, label, kernel, queries, settings,
       [](Kernel& k, size_type tile) { k.tile = tile; },

@@ -124,6 +124,21 @@ class LookupSettings {
 ///            kindex::LookupPolicy().set_scheduling(kindex::Scheduling::fixed)
 ///                .set_team_size(512));
 /// \endcode
+/// What it chooses unless told otherwise, by measurements on an H100 and its
+/// host (perf/results; the constants stand where they are used):
+/// - on a GPU, teams of 512 threads where groups of lanes search together, of
+///   256 elsewhere, 4 lookups a thread, tiles handed out dynamically; fewer
+///   lookups a thread where a batch would leave threads idle;
+/// - on a host, teams of one thread, up to 1024 lookups each, 16 in flight;
+/// - on a GPU, lookups of a SortedArray sorted in teams (TeamSorted<256, 8>) in
+///   batches from 2^22;
+/// - on a GPU, batches from 2^20 and n/4 queries partitioned, given memory for
+///   it (set_workspace) and an index from 96 MiB: SortedArray, Eytzinger,
+///   PivotTree with whole pivots only, `find` of values that lie apart from
+///   their keys, and of pairs from 512 MiB;
+/// - nothing pinned: what is at the top stays in a GPU's caches anyway;
+/// - nothing that needs a promise.
+///
 /// What changes the kernel itself is part of the policy's type, as in the
 /// policies of Kokkos: what nobody uses is not compiled.
 /// \code

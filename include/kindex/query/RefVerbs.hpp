@@ -26,7 +26,9 @@ namespace kindex::query {
 ///     `Key pinned_key(size_type i) const`: the search order;
 ///   - `static constexpr int lanes, most_lanes`: lanes of a group that search
 ///     together, with 16 bytes or with one key each;
-///   - `static constexpr bool sorting_pays`, `bool partitioning_pays() const`:
+///   - `static constexpr bool sorting_pays`, `bool partitioning_pays(bool
+///   finds)
+///     const`:
 ///     what the automatic policy may do with large batches on a GPU;
 ///   - `Key key_at(size_type position) const`, `Value value_at(...)`;
 ///   - `size_type rank_of(size_type position) const`, and its inverse
