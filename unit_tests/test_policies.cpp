@@ -8,6 +8,7 @@
 #include <kindex/Eytzinger.hpp>
 #include <kindex/PivotTree.hpp>
 #include <kindex/SortedArray.hpp>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -193,6 +194,67 @@ TYPED_TEST(Policies, OneKeyPerLane) {
       kindex::PivotTree<std::uint32_t, Row, M, SoA, 17>>();
   F::template one_key_per_lane<
       kindex::Eytzinger<std::uint64_t, Row, M, SoA, 9>>();
+}
+
+/// Ascending queries that do not: the answers are right all the same.
+template <class Exec, class Key, class Query>
+void expect_same_when_promised(const std::vector<Key>& keys,
+                               const std::vector<Query>& queries) {
+  const kindex::SortedArray index(Exec{}, kindex::sorted,
+                                  to_device<Exec>(keys));
+  const auto q = to_device<Exec>(queries);
+  const auto ranks = filled<size_type, Exec>(queries.size(), 0x5a);
+  const auto there = filled<int, Exec>(queries.size(), 0x5a);
+  const BasicLookupPolicy<SortedQueries> promised;
+  index.lower_bound(Exec{}, q, ranks, promised);
+  EXPECT_TRUE(to_host(ranks) == lower_bounds<Exec>(index, queries));
+  index.upper_bound(Exec{}, q, ranks, promised);
+  EXPECT_TRUE(to_host(ranks) == upper_bounds<Exec>(index, queries));
+  index.contains(Exec{}, q, there, promised);
+  for (std::size_t i = 0; i < queries.size(); ++i)
+    EXPECT_EQ(to_host(there)[i],
+              std::count(keys.begin(), keys.end(), queries[i]) > 0 ? 1 : 0);
+}
+
+TYPED_TEST(Policies, PromisesThatAreBroken) {
+  using Exec = TypeParam;
+  const auto most = ~std::uint32_t{0};
+  expect_same_when_promised<Exec, std::uint32_t, std::uint32_t>(
+      {1, 5, most, most}, {most, most - 1});
+  const std::int32_t largest = std::numeric_limits<std::int32_t>::max();
+  expect_same_when_promised<Exec, std::int32_t, double>({1, 5, largest},
+                                                        {3e9, 2147483647.0});
+  const float inf = std::numeric_limits<float>::infinity();
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  expect_same_when_promised<Exec, float, float>({1, 5, inf}, {nan, 1, inf});
+}
+
+/// Values that a team's scratch cannot hold, or not aligned.
+TYPED_TEST(Policies, LargeAndAlignedValues) {
+  using Exec = TypeParam;
+  struct alignas(32) Wide {
+    float x[8];
+  };
+  std::vector<std::uint32_t> keys(3000);
+  std::vector<Wide> values(keys.size());
+  for (std::uint32_t i = 0; i < keys.size(); ++i) {
+    keys[i] = 3 * i;
+    values[i].x[0] = static_cast<float>(i);
+  }
+  const kindex::SortedArray index(Exec{}, kindex::sorted, to_device<Exec>(keys),
+                                  to_device<Exec>(values));
+  const auto queries = to_device<Exec>(keys);
+  const auto expect = [&](const auto& policy) {
+    const auto found = filled<Wide, Exec>(keys.size(), 0x5a);
+    index.find(Exec{}, queries, found, Wide{}, policy);
+    const auto host = to_host(found);
+    for (std::uint32_t i = 0; i < keys.size(); ++i)
+      ASSERT_EQ(host[i].x[0], static_cast<float>(i));
+  };
+  expect(
+      BasicLookupPolicy<TeamSorted<64, 2>, PinnedTop>().set_pinned_bytes(16));
+  expect(BasicLookupPolicy<TeamSorted<256, 8>, PinnedTop>().set_pinned_bytes(
+      32768));
 }
 
 /// Enough queries for what LookupPolicy chooses only for large batches.

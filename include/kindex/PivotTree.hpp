@@ -75,13 +75,15 @@ class PivotTree
                                          : sizeof(build::Entry<Key, Value>);
   /// Lanes that read a node together.
   static constexpr int node_lanes = query::node_lanes<Key, node_keys>;
-  /// Entries of a leaf: as many bytes as a node, twice that for entries of more
+  /// Entries of a leaf: as many bytes as a node, twice that for pairs larger
   /// than an eighth of it (measured on an H100: fewer leaves leave smaller
   /// levels, which L2 keeps), and some for each lane.
   static constexpr int leaf_keys = [] {
     constexpr int node_bytes = node_keys * int(sizeof(Key));
     const int leaf_bytes =
-        8 * entry_bytes > node_bytes ? 2 * node_bytes : node_bytes;
+        std::is_same_v<Layout, AoS> && 8 * entry_bytes > node_bytes
+            ? 2 * node_bytes
+            : node_bytes;
     return std::max(1, leaf_bytes / entry_bytes / node_lanes) * node_lanes;
   }();
   static constexpr size_type block = leaf_keys;
@@ -257,7 +259,8 @@ class PivotTree<Key, Value, MemorySpace, Layout, K>::Ref
                               size_type (&positions)[Own]) const {
     if (size() == 0) {
       for (int o = 0; o < Own; ++o) positions[o] = 0;
-    } else if ((leaves_ + K) * K < (size_type{1} << 32)) {
+    } else if ((leaves_ + K) * (K > leaf_keys ? K : leaf_keys) <
+               (size_type{1} << 32)) {
       search_with<finds, std::uint32_t>(group, top, keys, positions);
     } else {
       search_with<finds, size_type>(group, top, keys, positions);

@@ -200,7 +200,8 @@ class BulkQueries {
   /// The same into `hits` of an earlier batch, whose memory is used again where
   /// it suffices: then nothing is allocated, and what other copies of `hits`
   /// show is overwritten. Where it does not, it is freed, for which Kokkos
-  /// fences.
+  /// fences. `lo` and `hi` must not lie in `hits.offsets`, and other instances
+  /// must be done with `hits`. If memory runs out, `hits` is empty.
   ///
   /// \throws Error as above, leaving `hits` as it was.
   template <class Exec, class Lo, class Hi,
@@ -331,7 +332,8 @@ class BulkQueries {
   template <class Exec, class Verb>
   static constexpr bool can_partition() {
     if constexpr (Verb::is_reorderable) {
-      return sizeof(Value) <= 64 && alignof(Value) <= 16 &&
+      using Out = typename Verb::out_type;
+      return sizeof(Out) <= 64 && alignof(Out) <= 16 &&
              (DeviceTraits<Exec>::is_gpu ||
               std::is_same_v<typename Verb::query_type, Key>);
     } else {
@@ -392,6 +394,20 @@ class BulkQueries {
   void materialise(const Exec& space, const Lo& lo, const Hi& hi,
                    const Policy& policy, bool want_keys,
                    hits_type& hits) const {
+    try {
+      materialise_into(space, lo, hi, policy, want_keys, hits);
+    } catch (const Error&) {
+      throw;  // before anything was written
+    } catch (...) {
+      hits = {};
+      throw;
+    }
+  }
+
+  template <class Exec, class Lo, class Hi, class Policy>
+  void materialise_into(const Exec& space, const Lo& lo, const Hi& hi,
+                        const Policy& policy, bool want_keys,
+                        hits_type& hits) const {
     const auto l = input<Exec>(lo);
     const auto h = range_end<Exec, Lo>("kindex::range", hi, l.size);
     const size_type needed = workspace_bytes(l.size);

@@ -97,12 +97,13 @@ Schedule make_schedule(const Exec& space, const LookupSettings& policy,
   schedule.team_size = std::max(
       std::min(wanted, max_team_size) / Traits::warp_size * Traits::warp_size,
       Traits::warp_size);
-  // Small batches are cut finer, so that every thread of the device has some.
+  // Small batches are cut finer, so that every thread of the device has some; a
+  // host's get several tiles each, for balance.
   const size_type share =
-      lookups / (4 * static_cast<size_type>(space.concurrency()));
-  const size_type chosen =
-      std::clamp<size_type>(share, std::min(64, Traits::lookups_per_thread),
-                            Traits::lookups_per_thread);
+      lookups /
+      ((Traits::is_gpu ? 1 : 4) * static_cast<size_type>(space.concurrency()));
+  const size_type chosen = std::clamp<size_type>(share, Traits::is_gpu ? 1 : 64,
+                                                 Traits::lookups_per_thread);
   const size_type per_thread =
       policy.lookups_per_thread() > 0 ? policy.lookups_per_thread() : chosen;
   schedule.tile = per_thread * schedule.team_size;

@@ -259,7 +259,7 @@ struct LookupKernel {
       copy_keys(first, count, thread, threads, keys);
       team.team_barrier();
     }
-    const Key lowest = probe_of(begin).key;
+    const Probe<Key> lowest = probe_of(begin);
     const Key highest = probe_of(landmark).key;
     constexpr int at_once = Traits::is_gpu ? 4 : 1;
     using Index = std::conditional_t<Traits::is_gpu, unsigned, size_type>;
@@ -281,7 +281,7 @@ struct LookupKernel {
         if (i >= end) break;
         const Key key = probe[w][0].key;
         // Outside where the promise of order is broken.
-        const bool outside = key < lowest || highest < key;
+        const bool outside = lowest.above || key < lowest.key || highest < key;
         size_type position[1] = {probe[w][0].above || outside
                                      ? locate(probe[w][0])
                                      : first + below[w]};
@@ -382,15 +382,22 @@ void run_lookups(const std::string& label, const Exec& space, const Ref& ref,
       settings.set_lookups_per_thread(32);
   }
   Kernel kernel{ref, verb, queries, 0, false, 0};
-  if constexpr (Policy::pins)
-    kernel.pinned =
-        ref.pinned_size(policy.pinned_steps(),
-                        policy.pinned_bytes() / sizeof(typename Kernel::Key));
   if constexpr (Kernel::sorts) {
     // Large results are written as they are found.
-    kernel.results_wait =
-        policy.result_order() == ResultOrder::restored &&
-        Kernel::sorted * sizeof(typename Verb::out_type) <= 16384;
+    using Out = typename Verb::out_type;
+    kernel.results_wait = policy.result_order() == ResultOrder::restored &&
+                          alignof(Out) <= 16 &&
+                          Kernel::sorted * sizeof(Out) <= 16384;
+  }
+  if constexpr (Policy::pins) {
+    // What the sort leaves of the scratch that a team has on every GPU.
+    constexpr std::size_t most = 40960;
+    const std::size_t used = kernel.scratch_bytes();
+    const std::size_t left = used < most ? most - used : 0;
+    const std::size_t bytes =
+        std::min<std::size_t>(policy.pinned_bytes(), left);
+    kernel.pinned = ref.pinned_size(policy.pinned_steps(),
+                                    bytes / sizeof(typename Kernel::Key));
   }
   run_teams(
       space, label, kernel, queries, settings,

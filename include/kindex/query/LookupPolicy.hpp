@@ -39,6 +39,9 @@ struct PinnedTop {};
 /// `cub::BlockRadixSort`. For the verbs with one search per query (`find`,
 /// `contains`, `lower_bound`, `upper_bound`).
 ///
+/// Calls throw Error where a GPU has not the team scratch that the sort needs:
+/// some 20 KiB for TeamSorted<256, 8>, in proportion to the lookups of a team.
+///
 /// \tparam TeamSize threads of a team on a GPU, a multiple of 32 up to 1024.
 /// \tparam LookupsPerThread lookups of a thread per tile there, 1 to 16.
 template <int TeamSize = 256, int LookupsPerThread = 4>
@@ -172,6 +175,9 @@ class BasicLookupPolicy : public LookupSettings {
                   impl::TeamSortTraits<Features>::team_size > 0) &&
                  ...),
                 "kindex: not a feature of a lookup policy");
+  static_assert((int(impl::TeamSortTraits<Features>::team_size > 0) + ... +
+                 0) <= 1,
+                "kindex: a team sorts its lookups in one way");
   static_assert(!(queries_ascend && (sorting_team > 0 || pins)),
                 "kindex: ascending queries are neither sorted again nor do "
                 "they search the top of the index");
@@ -263,7 +269,8 @@ class BasicLookupPolicy : public LookupSettings {
   }
 
   /// Limits the team scratch that holds pinned keys, 0 to 32768 bytes (the
-  /// default: 16384). More scratch leaves room for fewer teams.
+  /// default: 16384). More scratch leaves room for fewer teams; what a sort
+  /// needs comes first.
   ///
   /// \throws Error if outside that range.
   Self& set_pinned_bytes(size_type bytes) requires pins {

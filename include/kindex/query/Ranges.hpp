@@ -150,9 +150,17 @@ struct FillHits {
   /// on: all loads, then all stores.
   KOKKOS_FUNCTION void copy(size_type hit, size_type a, size_type b,
                             size_type c, size_type d) const {
-    const Value loaded[4] = {ref.value(a), ref.value(b), ref.value(c),
-                             ref.value(d)};
-    for (int h = 0; h < 4; ++h) values[hit + h * Lanes] = loaded[h];
+    if constexpr (sizeof(Value) <= 32) {
+      const Value loaded[4] = {ref.value(a), ref.value(b), ref.value(c),
+                               ref.value(d)};
+      for (int h = 0; h < 4; ++h) values[hit + h * Lanes] = loaded[h];
+    } else {
+      // Registers hold no four of them, and stacks not any.
+      values[hit] = ref.value(a);
+      values[hit + Lanes] = ref.value(b);
+      values[hit + 2 * Lanes] = ref.value(c);
+      values[hit + 3 * Lanes] = ref.value(d);
+    }
     if (keys != nullptr) {
       const Key found[4] = {ref.key(a), ref.key(b), ref.key(c), ref.key(d)};
       for (int h = 0; h < 4; ++h) keys[hit + h * Lanes] = found[h];
@@ -230,15 +238,18 @@ struct VisitHits {
                                       size_type begin, size_type end) const {
     constexpr size_type step = Group::size;
     size_type position = begin + group.lane();
-    // Four hits at once: one load per thread leaves memory idle.
-    for (; position + 3 * step < end; position += 4 * step) {
-      const Key keys[4] = {ref.key_at(position), ref.key_at(position + step),
-                           ref.key_at(position + 2 * step),
-                           ref.key_at(position + 3 * step)};
-      const Value values[4] = {
-          ref.value_at(position), ref.value_at(position + step),
-          ref.value_at(position + 2 * step), ref.value_at(position + 3 * step)};
-      for (int h = 0; h < 4; ++h) visit(query, keys[h], values[h]);
+    if constexpr (sizeof(Value) <= 32) {
+      // Four hits at once: one load per thread leaves memory idle.
+      for (; position + 3 * step < end; position += 4 * step) {
+        const Key keys[4] = {ref.key_at(position), ref.key_at(position + step),
+                             ref.key_at(position + 2 * step),
+                             ref.key_at(position + 3 * step)};
+        const Value values[4] = {ref.value_at(position),
+                                 ref.value_at(position + step),
+                                 ref.value_at(position + 2 * step),
+                                 ref.value_at(position + 3 * step)};
+        for (int h = 0; h < 4; ++h) visit(query, keys[h], values[h]);
+      }
     }
     for (; position < end; position += step) visit_one(query, position);
   }
