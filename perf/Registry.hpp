@@ -58,10 +58,17 @@ IndexList<Key, Value, Exec> registered_indexes() {
     all.template add<Narrow>("pivot_tree_32b");
     const Tuning<LookupPolicy> partitioned{
         LookupPolicy().set_reordering(Reordering::partitioned)};
-    all.template add<Tuned<Narrow, LookupPolicy, Op::find, Op::lower_bound>>(
-        "pivot_tree_32b_partitioned", partitioned);
-    all.template add<Tuned<NarrowAoS, LookupPolicy, Op::find, Op::lower_bound>>(
-        "pivot_tree_32b_aos_partitioned", partitioned);
+    const auto add_partitioned = [&]<class Index>(const char* name) {
+      all.template add<Tuned<Index, LookupPolicy, Op::find, Op::lower_bound>>(
+          name, partitioned);
+    };
+    add_partitioned.template operator()<PivotTree<Key, Value, Memory>>(
+        "pivot_tree_partitioned");
+    add_partitioned.template operator()<PivotTree<Key, Value, Memory, AoS>>(
+        "pivot_tree_aos_partitioned");
+    add_partitioned.template operator()<Narrow>("pivot_tree_32b_partitioned");
+    add_partitioned.template operator()<NarrowAoS>(
+        "pivot_tree_32b_aos_partitioned");
   }
 
   // ---- baselines
