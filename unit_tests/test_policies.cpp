@@ -229,12 +229,13 @@ TYPED_TEST(Policies, PromisesThatAreBroken) {
   expect_same_when_promised<Exec, float, float>({1, 5, inf}, {nan, 1, inf});
 }
 
-/// Values that a team's scratch cannot hold, or not aligned.
+/// A value that a team's scratch cannot hold, or not aligned.
+struct alignas(32) Wide {
+  float x[8];
+};
+
 TYPED_TEST(Policies, LargeAndAlignedValues) {
   using Exec = TypeParam;
-  struct alignas(32) Wide {
-    float x[8];
-  };
   std::vector<std::uint32_t> keys(3000);
   std::vector<Wide> values(keys.size());
   for (std::uint32_t i = 0; i < keys.size(); ++i) {
