@@ -269,22 +269,26 @@ TYPED_TEST(Ranges, HitsUseTheirMemoryAgain) {
   EXPECT_EQ(hits.values.extent(0), 20u * 1000u) << "untouched by the error";
 }
 
-/// More hits than there is memory for: an exception, and no half result.
+/// More hits than addresses: an exception, and no half result.
 TYPED_TEST(Ranges, HitsAreEmptyWhenMemoryRunsOut) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the sanitizer ends programs that ask for too much memory";
+#endif
   using Exec = TypeParam;
   const Exec space;
-  const std::size_t n = std::size_t{1} << 20;
+  // 2^46 hits of 4 bytes: no machine promises them, however generous.
+  const std::size_t n = std::size_t{1} << 23;
   const std::vector<std::uint8_t> keys(n, 7);
   const kindex::SortedArray index(space, kindex::sorted, to_device<Exec>(keys));
-  const auto few = to_device<Exec>(std::vector<std::uint8_t>(3, 7));
+  const auto few = to_device<Exec>(std::vector<std::uint8_t>(1, 7));
   auto hits = index.range(space, few, few);
-  EXPECT_EQ(hits.values.extent(0), 3 * n);
-  const auto many = to_device<Exec>(std::vector<std::uint8_t>(n, 7));
+  EXPECT_EQ(hits.values.extent(0), n);
+  const auto many = to_device<Exec>(keys);
   EXPECT_ANY_THROW(index.range(space, many, many, hits));
   EXPECT_EQ(hits.offsets.extent(0), 0u);
   EXPECT_EQ(hits.values.extent(0), 0u);
   index.range(space, few, few, hits);
-  EXPECT_EQ(hits.values.extent(0), 3 * n) << "still usable";
+  EXPECT_EQ(hits.values.extent(0), n) << "still usable";
 }
 
 }  // namespace
