@@ -124,8 +124,15 @@ fi
 
 set -- -S . -B build -DCMAKE_BUILD_TYPE=Release -DKindex_ENABLE_PERF=ON
 case $mode in
-  compare) [ -f build/CMakeCache.txt ] || set -- "$@" -DKindex_ENABLE_TESTS=OFF ;;
-  test) set -- "$@" -DKindex_ENABLE_TESTS=ON ;;
+  compare)
+    set -- "$@" "-DKindex_PERF_KEY_TYPES="
+    [ -f build/CMakeCache.txt ] || set -- "$@" -DKindex_ENABLE_TESTS=OFF
+    ;;
+  test)
+    # One key type of each kind is enough to test kindex_bench.
+    set -- "$@" "-DKindex_PERF_KEY_TYPES=u8;u32;u64;f64;k128" \
+      -DKindex_ENABLE_TESTS=ON
+    ;;
 esac
 if [ ! -f build/CMakeCache.txt ] && command -v ninja >/dev/null 2>&1; then
   set -- "$@" -G Ninja

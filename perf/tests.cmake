@@ -26,7 +26,7 @@ set(every_operation --index all --ops build,find,lower_bound,count,range)
 
 # Every key type, value and operation of every index is verified.
 set(every_type)
-foreach(type IN ITEMS u8 u16 u32 u64 i8 i16 i32 i64 f32 f64 k128)
+foreach(type IN LISTS Kindex_PERF_KEY_TYPES)
   list(APPEND every_type --keys uniform:${type}:5000)
 endforeach()
 kindex_add_smoke(
@@ -35,10 +35,10 @@ kindex_add_smoke(
 
 # Sets with equal keys, other orders, and the way to the device.
 kindex_add_smoke(
-  orders kindex_bench --keys wiki:u64:20000 --keys uniform:u8:20000 --keys
-  wiki:u16:70000 ${tiny} ${every_operation} --order zipf:0.99 --transfers in
+  orders kindex_bench --keys wiki:u64:20000 --keys uniform:u8:70000
+  ${tiny} ${every_operation} --order zipf:0.99 --transfers in
   --range-hits 3 --values u32)
-kindex_add_smoke(sorted_order kindex_bench --keys osm:i64:1 --keys
+kindex_add_smoke(sorted_order kindex_bench --keys osm:u64:1 --keys
                  fb:u64:30 ${tiny} ${every_operation} --order sorted --sweep)
 
 kindex_add_smoke(list kindex_bench --list --keys dense:u32:2^20)
@@ -65,7 +65,7 @@ set_tests_properties(perf.all_without_ablations
 if(Kindex_PERF_ABLATIONS)
   set(ablated)
   foreach(type IN ITEMS u32 u64)
-    if(type IN_LIST Kindex_KEY_TYPES)
+    if(type IN_LIST Kindex_PERF_KEY_TYPES)
       list(APPEND ablated --keys wiki:${type}:20000)
     endif()
   endforeach()
