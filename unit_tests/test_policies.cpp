@@ -268,6 +268,21 @@ TYPED_TEST(Policies, LargeBatchesOfSortedArray) {
   expect_answers<Exec>(index, batch, kindex::LookupPolicy(), "large");
 }
 
+/// Who gives what workspace_bytes says gives enough for what may be chosen.
+TYPED_TEST(Policies, WorkspaceCoversWhatIsChosen) {
+  const kindex::SortedArray index(TypeParam{},
+                                  to_device<TypeParam>(std::vector<int>{1, 2}));
+  using kindex::LookupPolicy;
+  using kindex::Reordering;
+  const size_type m = 1000;
+  const auto bytes = [&](Reordering reordering) {
+    return index.workspace_bytes(m, LookupPolicy().set_reordering(reordering));
+  };
+  EXPECT_EQ(bytes(Reordering::none), index.workspace_bytes(m));
+  EXPECT_EQ(bytes(Reordering::automatic), bytes(Reordering::partitioned));
+  EXPECT_GT(bytes(Reordering::automatic), 8 * m);
+}
+
 TYPED_TEST(Policies, RefuseWhatIsOutsideTheirRange) {
   BasicLookupPolicy<PinnedTop> policy;
   EXPECT_THROW(policy.set_pinned_steps(-2), kindex::Error);

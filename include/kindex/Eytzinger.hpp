@@ -17,9 +17,9 @@ namespace kindex {
 /// 1590; Khuong and Morin, "Array layouts for comparison-based searching",
 /// 2017; K-ary: Schlegel, Gemulla and Lehner, "k-ary search on modern
 /// processors", 2009): the top of the tree is one dense block that caches
-/// keep, and a node's K−1 keys are loaded together. No memory beside the keys
-/// and values; with K = 2 one slot in front, so that siblings share a cache
-/// line. Duplicates keep the order of the input.
+/// keep, and a node's K−1 keys are loaded together. No memory per key beside
+/// keys and values; with K = 2 one slot in front, so that siblings share a
+/// cache line. Duplicates keep the order of the input.
 ///
 /// A lookup reads one node per level, log_K(n) of them, in loads of 16 bytes;
 /// on a GPU a group of lanes reads it together. Where lanes work alone and keys

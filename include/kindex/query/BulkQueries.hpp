@@ -17,7 +17,8 @@ namespace kindex::query {
 /// Common to all of them:
 /// - `space` is an execution space instance; all work is ordered on it and is
 ///   asynchronous unless a verb says otherwise: one kernel, no fence, no
-///   allocation. The Views must stay alive until that work is done.
+///   allocation (but see set_reordering for partitioned batches). The Views
+///   must stay alive until that work is done.
 /// - Queries and results are rank-1 Views of any layout in memory that the
 ///   instance's execution space can access; results have one element per
 ///   query. An empty batch does nothing.
@@ -256,12 +257,13 @@ class BulkQueries {
     return sizeof(size_type) * queries;
   }
 
-  /// The same for a batch under `policy`: more where lookups are partitioned,
-  /// enough for queries of the keys' type and results of up to 8 bytes, or of
-  /// the values' size.
+  /// The same for a batch under `policy`: more where lookups are or may be
+  /// partitioned (Reordering::automatic does so only given that many), enough
+  /// for queries of the keys' type and results of up to 8 bytes, or of the
+  /// values' size.
   size_type workspace_bytes(size_type queries,
                             const LookupSettings& policy) const {
-    if (policy.reordering() != Reordering::partitioned)
+    if (policy.reordering() == Reordering::none)
       return workspace_bytes(queries);
     using Out = std::conditional_t<(sizeof(Value) > 8 && sizeof(Value) <= 64),
                                    Value, size_type>;

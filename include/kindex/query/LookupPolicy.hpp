@@ -135,10 +135,11 @@ class LookupSettings {
 /// - on a host, teams of one thread, up to 1024 lookups each, 16 in flight;
 /// - on a GPU, lookups of a SortedArray sorted in teams (TeamSorted<256, 8>) in
 ///   batches from 2^22;
-/// - on a GPU, batches from 2^20 and n/4 queries partitioned, given memory for
-///   it (set_workspace) and an index from 96 MiB: SortedArray, Eytzinger,
-///   PivotTree with whole pivots only, `find` of values that lie apart from
-///   their keys, and of pairs from 512 MiB;
+/// - on a GPU, point lookups of 2^20 and n/4 queries or more partitioned, given
+///   memory for it (`workspace_bytes(m, policy)`) and an index from 96 MiB: on
+///   SortedArray and Eytzinger always; on PivotTree where it has whole pivots
+///   only, for `find` and `contains` where values are stored apart from their
+///   keys, and on pairs from 512 MiB;
 /// - nothing pinned: what is at the top stays in a GPU's caches anyway;
 /// - nothing that needs a promise.
 ///
@@ -229,7 +230,8 @@ class BasicLookupPolicy : public LookupSettings {
   /// for indexes several times that cache and batches of n/4 queries or more.
   /// It needs temporary memory, `workspace_bytes(m, policy)`: without a
   /// workspace, the call allocates and frees it, for which Kokkos fences.
-  /// `automatic` partitions only where the policy has a workspace.
+  /// `automatic` partitions only where the policy has a workspace of that many
+  /// bytes.
   Self& set_reordering(Reordering reordering) {
     reordering_ = reordering;
     return *this;
