@@ -39,18 +39,12 @@ IndexList<Key, Value, Exec> registered_indexes() {
   using Memory = typename Exec::memory_space;
   IndexList<Key, Value, Exec> all;
 
-  // Keys of 1 or 2 bytes have few values: nothing that variants would show is
-  // worth their time to compile.
-  constexpr bool all_variants = sizeof(Key) > 2;
-
   // ---- the library's indexes
   all.template add<SortedArray<Key, Value, Memory>>("sorted_array");
+  all.template add<SortedArray<Key, Value, Memory, AoS>>("sorted_array_aos");
   all.template add<PivotTree<Key, Value, Memory>>("pivot_tree");
-  if constexpr (all_variants) {
-    all.template add<SortedArray<Key, Value, Memory, AoS>>("sorted_array_aos");
-    all.template add<PivotTree<Key, Value, Memory, AoS>>("pivot_tree_aos");
-    all.template add<Eytzinger<Key, Value, Memory>>("eytzinger");
-  }
+  all.template add<PivotTree<Key, Value, Memory, AoS>>("pivot_tree_aos");
+  all.template add<Eytzinger<Key, Value, Memory>>("eytzinger");
   if constexpr (!is_host<Exec> && (sizeof(Key) == 4 || sizeof(Key) == 8)) {
     constexpr int half_line = 32 / sizeof(Key) + 1;
     using Narrow = PivotTree<Key, Value, Memory, SoA, half_line>;

@@ -24,7 +24,7 @@ endfunction()
 set(tiny --queries 300 --benchmark_min_time=0.001)
 set(every_operation --index all --ops build,find,lower_bound,count,range)
 
-# Every key type, value and operation of every index is verified.
+# Every key type of this build, value and operation of every index is verified.
 set(every_type)
 foreach(type IN LISTS Kindex_PERF_KEY_TYPES)
   list(APPEND every_type --keys uniform:${type}:5000)

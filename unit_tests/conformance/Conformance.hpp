@@ -66,6 +66,16 @@ struct Conformance<Subject<Entry, Exec>> {
     return check(reference, Batch<Exec, Key>(reference), input, policies);
   }
 
+  /// A batch without queries.
+  static Failures check_empty_batch(
+      const DataSet<Key>& data,
+      const std::vector<kindex::LookupPolicy>& policies) {
+    Reference<Key> reference(data);
+    reference.ask_nothing();
+    return check(reference, Batch<Exec, Key>(reference), Input::values,
+                 policies);
+  }
+
  private:
   static Failures check(const Reference<Key>& r, const Batch<Exec, Key>& batch,
                         Input input,

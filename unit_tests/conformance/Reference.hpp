@@ -54,6 +54,15 @@ struct Reference {
     make_ranges();
   }
 
+  /// Leaves a batch without queries.
+  void ask_nothing() {
+    queries.clear();
+    lo.clear();
+    hi.clear();
+    for (auto* answers : {&lower, &upper, &first, &last}) answers->clear();
+    offsets = {0};
+  }
+
   std::string describe() const {
     return name + " (n = " + std::to_string(input.size()) + ")";
   }
@@ -220,7 +229,7 @@ DataSet<Key> mixed_keys(std::size_t n) {
 /// K^j - 1, K^j, K^j + 1 for the fan-outs of tree-like indexes, up to `limit`.
 inline std::vector<std::size_t> sizes_around_powers(std::size_t limit) {
   std::vector<std::size_t> sizes;
-  for (const std::size_t fan_out : {2, 3, 5, 9, 17, 33})
+  for (const std::size_t fan_out : {2, 3, 5, 9, 17, 33, 65})
     for (std::size_t power = fan_out; power + 1 <= limit; power *= fan_out)
       for (const std::size_t n : {power - 1, power, power + 1})
         if (n > 70) sizes.push_back(n);
