@@ -144,12 +144,6 @@ run_or "could not configure; the first CMake Error above says what is wrong.
 If it is about something that has changed since, remove the folder build and
 start again." cmake "$@" $cmake_options
 
-if command -v nvidia-smi >/dev/null 2>&1 && nvidia-smi -L >/dev/null 2>&1 &&
-  ! grep -q 'Kokkos_ENABLE_CUDA:.*=ON' build/CMakeCache.txt 2>/dev/null &&
-  ! command -v nvcc >/dev/null 2>&1; then
-  echo "The NVIDIA GPU of this machine is left out: that needs CUDA's compiler (nvcc)."
-fi
-
 # ---- build -------------------------------------------------------------------
 
 # A compiler at work on Kokkos takes up to 2 GB; better slow than out of memory.
@@ -172,6 +166,11 @@ run_or "could not build; the first error: above is the one to look at." \
 
 case $mode in
   compare)
+    if nvidia-smi -L >/dev/null 2>&1 &&
+      ! build/perf/kindex_bench --list --keys uniform:u32:10 | grep -q /Cuda/; then
+      echo "The NVIDIA GPU of this machine is left out: that needs CUDA's compiler"
+      echo "(nvcc) and a Kokkos with CUDA, or one that can be built along."
+    fi
     step "Comparing on 10 million keys"
     : "${OMP_PROC_BIND:=spread}" "${OMP_PLACES:=threads}"
     export OMP_PROC_BIND OMP_PLACES

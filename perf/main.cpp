@@ -9,6 +9,7 @@
 
 #include <kindex/Error.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -187,12 +188,24 @@ int measure(Session& session, const std::vector<Case>& cases,
   return 0;
 }
 
+/// The names of the indexes of every key type that this build has.
+std::vector<std::string> all_index_names() {
+  std::vector<std::string> all;
+  for (const std::string_view type : key_type_names) {
+    const auto names = with_key_type(
+        *key_type_named(type), []<class Key>() { return index_names<Key>(); });
+    for (const std::string& name : names)
+      if (std::find(all.begin(), all.end(), name) == all.end())
+        all.push_back(name);
+  }
+  return all;
+}
+
 int run(int argc, char** argv) {
   CommandLine line = parse_command_line(argc, argv);
   Session session;
   session.options = std::move(line.options);
-  check_selection("--index", session.options.indexes,
-                  index_names<std::uint32_t>());
+  check_selection("--index", session.options.indexes, all_index_names());
   check_selection("--space", session.options.spaces, space_names());
 
   const std::vector<Case> cases = all_cases(session);

@@ -53,10 +53,11 @@ struct PivotTreeOptions {
 /// B keys: one load and one store per pivot, all in parallel.
 ///
 /// A lookup reads one node per level and one leaf, each in loads of 16 bytes:
-/// on a GPU by a group of lanes together. From memory that costs one leaf of
-/// 64 bytes if the levels stay in the L2 cache. The last level takes n/K keys;
-/// quantised to 8 bits relative to the range of its node, it takes n/K bytes,
-/// and where its rounding leaves a choice, leaves are compared.
+/// on a GPU by a group of lanes together. From memory that costs one leaf, of
+/// 64 bytes or 128 for pairs of more than 8, if the levels stay in the L2
+/// cache. The last level takes n/K keys; quantised to 8 bits relative to the
+/// range of its node, it takes n/K bytes, and where its rounding leaves a
+/// choice, leaves are compared.
 ///
 /// \tparam Key, Value, MemorySpace, Layout as for SortedArray.
 /// \tparam K children of a node, at least 2. Default: nodes of 64 bytes.

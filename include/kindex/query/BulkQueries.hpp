@@ -177,9 +177,8 @@ class BulkQueries {
   ///   workspace is too small.
   template <class Exec, class Lo, class Hi,
             AnyLookupPolicy Policy = LookupPolicy>
-  RangeHits<Key, Value, MemorySpace> range(const Exec& space, const Lo& lo,
-                                           const Hi& hi,
-                                           const Policy& policy = {}) const {
+  hits_type range(const Exec& space, const Lo& lo, const Hi& hi,
+                  const Policy& policy = {}) const {
     hits_type hits;
     materialise(space, lo, hi, policy, false, hits);
     return hits;
@@ -190,9 +189,8 @@ class BulkQueries {
   /// \throws Error as without keys.
   template <class Exec, class Lo, class Hi,
             AnyLookupPolicy Policy = LookupPolicy>
-  RangeHits<Key, Value, MemorySpace> range(const Exec& space, const Lo& lo,
-                                           const Hi& hi, WithKeysTag,
-                                           const Policy& policy = {}) const {
+  hits_type range(const Exec& space, const Lo& lo, const Hi& hi, WithKeysTag,
+                  const Policy& policy = {}) const {
     hits_type hits;
     materialise(space, lo, hi, policy, true, hits);
     return hits;
@@ -420,8 +418,8 @@ class BulkQueries {
     // The first ranks lie behind the offsets, in memory that the results keep:
     // Kokkos fences all instances when it frees a View.
     const bool own = policy.workspace() == nullptr;
-    hits_type::resize(space, label("range::offsets"), hits.offsets,
-                      memory.offsets, l.size + 1 + (own ? l.size : 0));
+    resize_within(space, label("range::offsets"), hits.offsets, memory.offsets,
+                  l.size + 1 + (own ? l.size : 0));
     size_type* first = own ? hits.offsets.data() + l.size + 1
                            : reinterpret_cast<size_type*>(policy.workspace());
     hits.offsets = Kokkos::subview(
@@ -439,10 +437,10 @@ class BulkQueries {
                                                                 l.size + 1),
         OffsetsScan{hits.offsets.data(), l.size}, total);
 
-    hits_type::resize(space, label("range::values"), hits.values, memory.values,
-                      total);
-    hits_type::resize(space, label("range::keys"), hits.keys, memory.keys,
-                      want_keys ? total : 0);
+    resize_within(space, label("range::values"), hits.values, memory.values,
+                  total);
+    resize_within(space, label("range::keys"), hits.keys, memory.keys,
+                  want_keys ? total : 0);
     if (total == 0) return;
     using Ref = std::decay_t<decltype(index().ref())>;
     using Kernel = FillHits<Ref, DeviceTraits<Exec>::warp_size>;

@@ -28,8 +28,10 @@ struct DeviceTraits {
   /// Threads that run in lockstep: lanes of a group are among them, so a team
   /// is a multiple of them.
   static constexpr int warp_size = is_gpu ? 32 : 1;
-  /// The level of team scratch that holds some 40 KiB.
+  /// The level of team scratch that holds `scratch_bytes`.
   static constexpr int scratch_level = is_gpu ? 0 : 1;
+  /// Team scratch that every device has, whatever the team.
+  static constexpr std::size_t scratch_bytes = 40960;
   /// Threads of a team.
   static constexpr int team_size = is_gpu ? 256 : 1;
   /// Whether a team can sort the lookups of a tile: see TeamSort.

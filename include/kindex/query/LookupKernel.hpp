@@ -390,8 +390,8 @@ void run_lookups(const std::string& label, const Exec& space, const Ref& ref,
                           Kernel::sorted * sizeof(Out) <= 16384;
   }
   if constexpr (Policy::pins) {
-    // What the sort leaves of the scratch that a team has on every GPU.
-    constexpr std::size_t most = 40960;
+    // What the sort leaves.
+    constexpr std::size_t most = DeviceTraits<Exec>::scratch_bytes;
     const std::size_t used = kernel.scratch_bytes();
     const std::size_t left = used < most ? most - used : 0;
     const std::size_t bytes =

@@ -35,8 +35,9 @@ enum class Reordering {
 struct PinnedTop {};
 
 /// A feature of BasicLookupPolicy: a team sorts the lookups of each tile by
-/// key, so that neighbouring threads search neighbouring keys. On CUDA by
-/// `cub::BlockRadixSort`. For the verbs with one search per query (`find`,
+/// key, so that neighbouring threads search neighbouring keys (Henneberg and
+/// Schuhknecht, 2025; a radix sort in registers on NVIDIA's GPUs, std::sort on
+/// hosts, nothing elsewhere). For the verbs with one search per query (`find`,
 /// `contains`, `lower_bound`, `upper_bound`).
 ///
 /// Calls throw Error where a GPU has not the team scratch that the sort needs:

@@ -22,21 +22,6 @@ struct RangeHits {
   /// One key per hit if asked for by `with_keys`, otherwise empty.
   Kokkos::View<Key*, MemorySpace> keys;
 
-  /// Makes `view` `size` elements of `memory`, which is allocated anew if it is
-  /// too small; contents are undefined.
-  template <class Exec, class T>
-  static void resize(const Exec& space, const std::string& label,
-                     Kokkos::View<T*, MemorySpace>& view,
-                     Kokkos::View<T*, MemorySpace>& memory, size_type size) {
-    if (memory.extent(0) < size) {
-      // The old memory first: there may not be room for both.
-      view = memory = {};
-      memory = Kokkos::View<T*, MemorySpace>(
-          Kokkos::view_alloc(space, Kokkos::WithoutInitializing, label), size);
-    }
-    view = Kokkos::subview(memory, Kokkos::pair<size_type, size_type>(0, size));
-  }
-
   /// What `offsets`, `values` and `keys` are the first elements of: kept for
   /// the next batch.
   struct Memory {
@@ -48,6 +33,20 @@ struct RangeHits {
 };
 
 namespace query {
+
+/// Makes `view` `size` elements of `memory`, which is allocated anew if it is
+/// too small; contents are undefined.
+template <class Exec, class View>
+void resize_within(const Exec& space, const std::string& label, View& view,
+                   View& memory, size_type size) {
+  if (memory.extent(0) < size) {
+    // The old memory first: there may not be room for both.
+    view = memory = {};
+    memory = View(Kokkos::view_alloc(space, Kokkos::WithoutInitializing, label),
+                  size);
+  }
+  view = Kokkos::subview(memory, Kokkos::pair<size_type, size_type>(0, size));
+}
 
 /// Copies the hits of ranges in ascending order: a warp (on hosts, a thread)
 /// fills a share of consecutive hits, whichever ranges they belong to, so that
