@@ -866,30 +866,18 @@ TYPED_TEST(Layouts, MemoryOfEytzinger) {
   using Wide = typename TestFixture::template Eytzinger<Key, SoA, 9>;
   using Pairs = typename TestFixture::template Eytzinger<Key, AoS, 2>;
   using WidePairs = typename TestFixture::template Eytzinger<Key, AoS, 9>;
-  // Beside the entries, 4 bytes say whether keys repeat.
-  const auto bytes = [&](const auto& index) {
-    return index.memory_bytes() - 4;
-  };
+  const auto bytes = [&](const auto& index) { return index.memory_bytes(); };
   EXPECT_EQ(bytes(Binary(Exec{}, kindex::sorted, keys, values)),
             (n + 1) * (8 + 4));
   EXPECT_EQ(bytes(Binary(Exec{}, kindex::sorted, keys)), (n + 1) * 8)
       << "row ids are implicit";
-  EXPECT_EQ(bytes(Wide(Exec{}, kindex::sorted, keys, values)), n * (8 + 4));
-  EXPECT_EQ(bytes(Wide(Exec{}, keys)), n * (8 + 4));
-  EXPECT_EQ(bytes(Wide(Exec{}, kindex::sorted, keys)), n * 8);
+  EXPECT_EQ(bytes(Wide(Exec{}, kindex::sorted, keys, values)),
+            (n + 1) * (8 + 4));
+  EXPECT_EQ(bytes(Wide(Exec{}, keys)), (n + 1) * (8 + 4));
+  EXPECT_EQ(bytes(Wide(Exec{}, kindex::sorted, keys)), (n + 1) * 8);
   EXPECT_EQ(bytes(Pairs(Exec{}, kindex::sorted, keys)), (n + 1) * 16);
-  EXPECT_EQ(bytes(WidePairs(Exec{}, kindex::sorted, keys)), n * 16);
+  EXPECT_EQ(bytes(WidePairs(Exec{}, kindex::sorted, keys)), (n + 1) * 16);
   EXPECT_EQ(Binary().memory_bytes(), 0u);
-}
-
-/// Nodes of each level of a tree, from the root.
-std::vector<size_type> nodes_of_levels(size_type keys, size_type leaf,
-                                       size_type fan_out) {
-  std::vector<size_type> nodes;
-  for (size_type below = (keys - 1) / leaf + 1; below > 1;
-       below = nodes.front())
-    nodes.insert(nodes.begin(), (below - 1) / fan_out + 1);
-  return nodes;
 }
 
 template <class Exec, class Key, int K>
@@ -898,20 +886,23 @@ void expect_tree_memory(size_type n) {
                                   typename Exec::memory_space, SoA, K>;
   constexpr size_type leaf = K - 1;
   const auto keys = to_device<Exec>(std::vector<Key>(n, Keys<Key>::of(3)));
-  const auto nodes = nodes_of_levels(n, leaf, K);
-  const int all = static_cast<int>(nodes.size());
+  const int all = levels_above(n, leaf, K, K);
   const size_type padded = (n + leaf - 1) / leaf * leaf;
   for (int levels = -1; levels <= all + 1; ++levels)
     for (const auto last_level : {LastLevel::exact, LastLevel::quantised}) {
       PivotTreeOptions options;
       options.levels = levels;
       options.last_level = last_level;
-      const int stored = levels < 0 ? all : std::min(levels, all);
-      const bool codes = last_level == LastLevel::quantised && stored == all;
+      constexpr size_type last_fan_out = coded_fan_out<Key, K>();
+      const int stored = expected_levels<Key, K>(n, leaf, levels, last_level);
+      const bool codes = last_level == LastLevel::quantised &&
+                         stored == levels_above(n, leaf, K, last_fan_out);
+      const auto nodes = nodes_of_levels(n, leaf, K, codes ? last_fan_out : K);
       size_type bytes = padded * sizeof(Key) + stored * 16;
       for (int level = 0; level < stored; ++level)
-        bytes += nodes[level] * (K - 1) *
-                 (codes && level == all - 1 ? 1 : sizeof(Key));
+        bytes += codes && level == stored - 1
+                     ? nodes[level] * (last_fan_out - 1)
+                     : nodes[level] * (K - 1) * sizeof(Key);
       const Index rows(Exec{}, kindex::sorted, keys, kindex::Check::off,
                        options);
       EXPECT_EQ(rows.levels(), stored) << "n = " << n << ", K = " << K;

@@ -18,7 +18,7 @@ namespace kindex {
 /// 2017; K-ary: Schlegel, Gemulla and Lehner, "k-ary search on modern
 /// processors", 2009): the top of the tree is one dense block that caches
 /// keep, and a node's K−1 keys are loaded together. No memory per key beside
-/// keys and values; with K = 2 one slot in front, so that siblings share a
+/// keys and values but one slot, with K = 2 in front, so that siblings share a
 /// cache line. Duplicates keep the order of the input.
 ///
 /// A lookup reads one node per level, log_K(n) of them, in loads of 16 bytes;
@@ -99,18 +99,14 @@ class Eytzinger
   size_type size() const { return entries_.size(); }
 
   /// Bytes that the index holds: n·sizeof(Key), n·sizeof(Value) where values
-  /// are stored, the alignment slot, and a flag of 4 bytes.
-  size_type memory_bytes() const {
-    if (size() == 0) return 0;
-    return entries_.memory_bytes() + sizeof(int);
-  }
+  /// are stored, and one slot for alignment.
+  size_type memory_bytes() const { return entries_.memory_bytes(); }
 
   /// The handle for kernels: trivially copyable, non-owning.
   Ref ref() const {
     Ref ref;
     ref.entries_ = entries_.ref();
     ref.shape_ = Shape(size());
-    ref.duplicates_ = duplicates_.data();
     return ref;
   }
 
@@ -119,8 +115,6 @@ class Eytzinger
   void flag_duplicates(const Exec& space);
 
   Storage entries_;
-  /// 1 where keys repeat: then a hit in an inner node may not be the first.
-  Kokkos::View<int, MemorySpace> duplicates_;
 };
 
 /// The handle of an Eytzinger index in a kernel: see query::RefVerbs for its
@@ -227,7 +221,7 @@ class Eytzinger<Key, Value, MemorySpace, Layout, K>::Ref
       best[w] = end;
     }
     const bool stop_at_hits =
-        Group::size == 1 && size() > 0 && *duplicates_ == 0;
+        Group::size == 1 && size() > 0 && *duplicates() == 0;
     const int levels = shape_.levels();
     for (int level = 0; level < levels; ++level) {
       unsigned counts[W];
@@ -276,9 +270,22 @@ class Eytzinger<Key, Value, MemorySpace, Layout, K>::Ref
     return count;
   }
 
+  /// Where the spare slot says whether keys repeat: then a hit in an inner node
+  /// may not be the first.
+  KOKKOS_FUNCTION unsigned char* duplicates() const {
+    const auto spare = [&](auto* slots) {
+      return reinterpret_cast<unsigned char*>(
+          Shape::front > 0 ? slots - 1 : slots + size());
+    };
+    if constexpr (std::is_same_v<Layout, SoA>) {
+      return spare(entries_.keys);
+    } else {
+      return spare(entries_.entries);
+    }
+  }
+
   typename Storage::Ref entries_;
   Shape shape_;
-  const int* duplicates_ = nullptr;
 };
 
 template <class Key, class Value, class MemorySpace, class Layout, int K>
@@ -286,13 +293,13 @@ template <class Exec>
 void Eytzinger<Key, Value, MemorySpace, Layout, K>::flag_duplicates(
     const Exec& space) {
   if (size() == 0) return;
-  duplicates_ = Kokkos::View<int, MemorySpace>(
-      Kokkos::view_alloc(space, "kindex::Eytzinger::duplicates"));
   const Ref handle = ref();
-  Kokkos::parallel_for(
+  Kokkos::parallel_reduce(
       "kindex::Eytzinger::flag_duplicates",
       Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>(space, 0, size()),
-      build::FlagDuplicates<Ref>{handle, duplicates_.data()});
+      build::FindDuplicates<Ref>{handle},
+      Kokkos::LOr<unsigned char, MemorySpace>(
+          Kokkos::View<unsigned char, MemorySpace>(handle.duplicates())));
 }
 
 /// \cond

@@ -132,6 +132,8 @@ class AscendingOrder {
  public:
   /// Slots that stay free in front of the first entry.
   static constexpr size_type front = 0;
+  /// Slots that stay free behind the last entry.
+  static constexpr size_type back = 0;
   /// The order of no entries.
   AscendingOrder() = default;
   /// The order of `size` entries.
@@ -257,7 +259,9 @@ class Entries {
           bool with_values, size_type block)
       : size_(entries) {
     const size_type size =
-        entries == 0 ? 0 : Order::front + (entries + block - 1) / block * block;
+        entries == 0 ? 0
+                     : Order::front + (entries + block - 1) / block * block +
+                           Order::back;
     const auto alloc = [&](const char* what) {
       return Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
                                 std::string("kindex::") + name + "::" + what);
@@ -302,7 +306,8 @@ class Entries {
         std::string("kindex::") + name + "::write_entries",
         Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>(
             space, 0,
-            (is_soa ? keys_.extent(0) : pairs_.extent(0)) - Order::front),
+            (is_soa ? keys_.extent(0) : pairs_.extent(0)) - Order::front -
+                Order::back),
         WriteEntries<Ref, Key, Value, Order, Given>{
             ref(), keys, Order(keys.size), rows, values});
   }

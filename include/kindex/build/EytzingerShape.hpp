@@ -29,6 +29,8 @@ class EytzingerShape {
  public:
   /// Slots in front of the first: with K = 2, siblings share a cache line.
   static constexpr size_type front = K == 2 ? 1 : 0;
+  /// Slots behind the last: with the one in front, one for all K.
+  static constexpr size_type back = 1 - front;
 
   /// The shape of no keys.
   EytzingerShape() = default;
@@ -125,17 +127,16 @@ class EytzingerShape {
   int levels_ = 0;      ///< full levels
 };
 
-/// Sets `*duplicates` where a key equals the next one in order.
+/// Whether a key equals the next one in order.
 template <class Ref>
-struct FlagDuplicates {
+struct FindDuplicates {
   Ref ref;
-  int* duplicates;
 
-  KOKKOS_FUNCTION void operator()(size_type slot) const {
+  KOKKOS_FUNCTION void operator()(size_type slot, unsigned char& found) const {
     const size_type next = ref.rank_of(slot) + 1;
     if (next < ref.size() &&
         ref.key_at(slot) == ref.key_at(ref.position_of(next)))
-      Kokkos::atomic_store(duplicates, 1);
+      found = 1;
   }
 };
 
