@@ -55,9 +55,11 @@ struct PivotTreeOptions {
 /// A lookup reads one node per level and one leaf, each in loads of 16 bytes:
 /// on a GPU by a group of lanes together. From memory that costs one leaf, of
 /// 64 bytes or 128 for pairs of more than 8, if the levels stay in the L2
-/// cache. The last level takes n/K keys; quantised to 8 bits relative to the
-/// range of its node, it takes n/K bytes, and where its rounding leaves a
-/// choice, leaves are compared.
+/// cache. The last level takes a key for every leaf; quantised to 8 bits
+/// relative to the range of its node, it takes a byte, and where its rounding
+/// leaves a choice, leaves are compared. Nodes of such codes have 16 of them
+/// where nodes of keys have fewer, with as many children more: that leaves the
+/// levels above half as large for keys of 8 bytes.
 ///
 /// \tparam Key, Value, MemorySpace, Layout as for SortedArray.
 /// \tparam K children of a node, at least 2. Default: nodes of 64 bytes.
@@ -88,6 +90,11 @@ class PivotTree
     return std::max(1, leaf_bytes / entry_bytes / node_lanes) * node_lanes;
   }();
   static constexpr size_type block = leaf_keys;
+  /// Codes of a node: at least 4 bytes for each lane, up to 16. More would
+  /// leave a choice more often.
+  static constexpr int node_codes =
+      node_lanes == 1 ? node_keys
+                      : std::max(node_keys, std::min(4 * node_lanes, 16));
 
  public:
   class Ref;
@@ -207,6 +214,14 @@ class PivotTree
   template <class Exec>
   void build(const Exec& space, const PivotTreeOptions& options);
 
+  /// All levels above the leaves, the last one of codes if there is one.
+  static int depth_of(const Levels& levels) {
+    int depth = 0;
+    for (size_type nodes = levels.leaves; nodes > 1; ++depth)
+      nodes = (nodes - 1) / (depth < levels.codes ? node_codes + 1 : K) + 1;
+    return depth;
+  }
+
   Storage entries_;
   Kokkos::View<Level*, MemorySpace> levels_;
   Kokkos::View<Key*, MemorySpace> pivots_;
@@ -237,10 +252,11 @@ class PivotTree<Key, Value, MemorySpace, Layout, K>::Ref
   static constexpr bool sorting_pays = false;
   /// Whether partitions gain where they can. Measured on an H100: not for what
   /// codes keep in L2 already; for values that lie apart from their keys; for
-  /// pairs from 512 MiB.
+  /// pairs from 512 MiB, except with keys of 8 bytes in wide nodes.
   KOKKOS_FUNCTION bool partitioning_pays(bool finds) const {
     if constexpr (std::is_same_v<Layout, AoS>) {
-      return size() * entry_bytes >= size_type{512} << 20;
+      return size() * entry_bytes >= size_type{512} << 20 &&
+             (sizeof(Key) < 8 || node_lanes < 4);
     } else {
       return codes_ == nullptr || (finds && entries_.values != nullptr);
     }
@@ -260,8 +276,9 @@ class PivotTree<Key, Value, MemorySpace, Layout, K>::Ref
                               size_type (&positions)[Own]) const {
     if (size() == 0) {
       for (int o = 0; o < Own; ++o) positions[o] = 0;
-    } else if ((leaves_ + K) * (K > leaf_keys ? K : leaf_keys) <
-               (size_type{1} << 32)) {
+    } else if (constexpr size_type widest =
+                   std::max({K, node_codes + 1, leaf_keys});
+               (leaves_ + widest) * widest < (size_type{1} << 32)) {
       search_with<finds, std::uint32_t>(group, top, keys, positions);
     } else {
       search_with<finds, size_type>(group, top, keys, positions);
@@ -272,8 +289,8 @@ class PivotTree<Key, Value, MemorySpace, Layout, K>::Ref
   /// most `most`, in whole nodes.
   KOKKOS_FUNCTION size_type pinned_size(int steps, size_type most) const {
     size_type below = below_;  // leaves below a node of the level
-    for (int level = 0; level < exact_ + (codes_ != nullptr ? 1 : 0); ++level)
-      below *= K;
+    if (codes_ != nullptr) below *= node_codes + 1;
+    for (int level = 0; level < exact_; ++level) below *= K;
     size_type pinned = 0;
     for (int level = 0; level < exact_ && level != steps && pinned < most;
          ++level) {
@@ -420,8 +437,8 @@ class PivotTree<Key, Value, MemorySpace, Layout, K>::Ref
     unsigned below[W];
     unsigned not_above[W];
     for (int w = 0; w < W; ++w) {
-      const auto share = query::load_codes<node_keys>(
-          group, codes_, node[w] * Index(node_keys));
+      const auto share = query::load_codes<node_codes>(
+          group, codes_, node[w] * Index(node_codes));
       below[w] = 0;
       not_above[w] = 0;
       for (const std::uint8_t code : share.elements) {
@@ -429,13 +446,14 @@ class PivotTree<Key, Value, MemorySpace, Layout, K>::Ref
         not_above[w] += code <= searched[w] ? 1 : 0;
       }
     }
-    query::sum_counts<node_keys>(group, below);
-    query::sum_counts<node_keys>(group, not_above);
+    query::sum_counts<node_codes>(group, below);
+    query::sum_counts<node_codes>(group, not_above);
     const Index last_leaf = Index(leaves_ - 1);
     Index leaf[Own];
     for (int o = 0; o < Own; ++o) {
       // Pivots with the same code leave a choice.
-      const Index at = query::own_of(group, &node[o * Group::size]) * K;
+      const Index at =
+          query::own_of(group, &node[o * Group::size]) * (node_codes + 1);
       Index first = at + query::own_of(group, &below[o * Group::size]);
       Index until = at + query::own_of(group, &not_above[o * Group::size]);
       until = until < last_leaf ? until : last_leaf;
@@ -518,7 +536,7 @@ struct PivotTree<Key, Value, MemorySpace, Layout, K>::WriteCodes {
   std::uint8_t* codes;
 
   KOKKOS_FUNCTION void operator()(size_type i) const {
-    const size_type node = i / node_keys;
+    const size_type node = i / node_codes;
     const size_type end = leaf_keys * (1 + i + node);
     const Key pivot = ref.key_at((end < ref.size() ? end : ref.size()) - 1);
     codes[i] = ref.quantiser(node).code(query::code_bits(pivot));
@@ -532,26 +550,31 @@ void PivotTree<Key, Value, MemorySpace, Layout, K>::build(
   if (size() == 0) return;
   Levels levels;
   levels.leaves = (size() - 1) / leaf_keys + 1;
-  int depth = 0;
-  size_type reach = 1;  // leaves below a child of the root
-  for (size_type nodes = levels.leaves; nodes > 1; nodes = (nodes - 1) / K + 1)
-    if (++depth > 1) reach *= K;
-  const int stored =
-      options.levels < 0 ? depth : std::min(options.levels, depth);
   // Measured on an H100: random reads keep about 24 MiB of its L2 useful.
   const bool too_large = query::DeviceTraits<Exec>::is_gpu &&
                          levels.leaves * sizeof(Key) > (size_type{16} << 20);
-  levels.codes = stored == depth && depth > 0 && sizeof(Key) > 1 &&
+  levels.codes = levels.leaves > 1 && sizeof(Key) > 1 &&
                  (options.last_level == LastLevel::quantised ||
                   (options.last_level == LastLevel::automatic && too_large));
-  levels.exact = stored - (levels.codes ? 1 : 0);
+  // Codes are of the last level only.
+  if (options.levels >= 0 && options.levels < depth_of(levels))
+    levels.codes = 0;
+  const int depth = depth_of(levels);
+  const int stored =
+      options.levels < 0 ? depth : std::min(options.levels, depth);
+  levels.exact = stored - levels.codes;
+  size_type reach = 1;  // leaves below a child of the root
+  for (int level = 1; level < depth; ++level)
+    reach *= level + 1 == depth && levels.codes > 0 ? node_codes + 1 : K;
   size_type pivots = 0;
-  levels.below = stored == 0 ? levels.leaves : reach * K;
+  levels.below = stored == 0 ? levels.leaves : reach;
   for (int level = 0; level < stored; ++level) {
-    const size_type nodes = (levels.leaves - 1) / levels.below + 1;
-    levels.below /= K;
-    levels.level[level] = {level < levels.exact ? pivots : 0, nodes};
-    if (level < levels.exact) pivots += nodes * node_keys;
+    const bool coded = level == levels.exact;
+    const size_type children = coded ? node_codes + 1 : K;
+    if (level > 0) levels.below /= children;
+    const size_type nodes = (levels.leaves - 1) / (levels.below * children) + 1;
+    levels.level[level] = {coded ? 0 : pivots, nodes};
+    if (!coded) pivots += nodes * node_keys;
   }
   leaves_ = levels.leaves;
   below_ = levels.below;
@@ -573,8 +596,8 @@ void PivotTree<Key, Value, MemorySpace, Layout, K>::build(
         "kindex::PivotTree::write_pivots", Range(space, 0, pivots),
         WritePivots{entries_.ref(), pivots_.data(), levels, reach});
   }
-  if (levels.codes) {
-    const size_type codes = levels.level[stored - 1].nodes * node_keys;
+  if (levels.codes > 0) {
+    const size_type codes = levels.level[stored - 1].nodes * node_codes;
     const Kokkos::View<std::uint8_t*, MemorySpace> last(alloc("codes"), codes);
     Kokkos::parallel_for("kindex::PivotTree::write_codes",
                          Range(space, 0, codes),

@@ -131,8 +131,9 @@ class LookupSettings {
 /// What it chooses unless told otherwise, by measurements on an H100 and its
 /// host (perf/results; the constants stand where they are used):
 /// - on a GPU, teams of 512 threads where groups of lanes search together, of
-///   256 elsewhere, 4 lookups a thread, tiles handed out dynamically; fewer
-///   lookups a thread where a batch would leave threads idle;
+///   256 elsewhere, inside partitions and to find keys of 8 bytes; 4 lookups a
+///   thread, or 1 with such groups and from 512 MiB of keys, and fewer where a
+///   batch would leave threads idle; tiles handed out dynamically;
 /// - on a host, teams of one thread, up to 1024 lookups each, 16 in flight;
 /// - on a GPU, lookups of a SortedArray sorted in teams (TeamSorted<256, 8>) in
 ///   batches from 2^22;
@@ -140,7 +141,7 @@ class LookupSettings {
 ///   memory for it (`workspace_bytes(m, policy)`) and an index from 96 MiB: on
 ///   SortedArray and Eytzinger always; on PivotTree where it has whole pivots
 ///   only, for `find` and `contains` where values are stored apart from their
-///   keys, and on pairs from 512 MiB;
+///   keys, and on pairs from 512 MiB with keys up to 4 bytes or narrow nodes;
 /// - nothing pinned: what is at the top stays in a GPU's caches anyway;
 /// - nothing that needs a promise.
 ///

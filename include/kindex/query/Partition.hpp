@@ -298,10 +298,17 @@ void run_partitioned(const std::string& label, const Exec& space,
                         OffsetsScan{batch.offsets, runs});
   run_tiles("::scatter_queries",
             ScatterQueries<Exec, Batch, Key, Query>{batch, verb.queries});
+  // Measured on an H100: what partitions leave to groups of lanes is bound by
+  // instructions, for which smaller teams and longer tiles are 1 to 3 % faster.
+  Policy inside(policy);
+  if constexpr (DeviceTraits<Exec>::is_gpu && Ref::lanes > 1) {
+    if (inside.team_size() == 0) inside.set_team_size(256);
+    if (inside.lookups_per_thread() == 0) inside.set_lookups_per_thread(4);
+  }
   run_lookups(label, space, ref,
               verb.with({batch.permuted, batch.queries, 1},
                         {results, batch.queries, 1}),
-              batch.queries, policy);
+              batch.queries, inside);
   run_tiles("::gather_results",
             GatherResults<Exec, Batch, Out>{batch, results, verb.out});
 }
