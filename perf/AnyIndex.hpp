@@ -78,6 +78,7 @@ using HitsOf = typename impl::HitsOf<Index>::type;
 /// restricts it further.
 ///
 ///     Index(space, kindex::sorted, keys);  Index(space, keys, values);
+///     Index(space, kindex::sorted, keys, values);
 ///     find, lower_bound, count (space, queries, out);  range(space, lo, hi,
 ///     hits), with a hits_type;  memory_bytes();
 template <class Index, class Key, class Value, class Exec>
@@ -114,6 +115,7 @@ class Adapter final : public AnyIndex<Key, Value, Exec> {
       if (!Index::supports(op, mode)) return false;
     switch (op) {
       case Op::build: return true;
+      case Op::build_sorted: return mode != ValueMode::none;
       case Op::find: return has_find;
       case Op::lower_bound: return has_lower_bound;
       case Op::count: return has_count;
@@ -179,7 +181,8 @@ struct IndexEntry {
   bool (*supports)(Op, ValueMode);
   FromSorted from_sorted;
   FromPairs from_pairs;
-  bool is_ablation = false;  ///< measured only where asked for
+  FromPairs from_sorted_pairs;  ///< empty: it cannot be built so
+  bool is_ablation = false;     ///< measured only where asked for
 };
 
 /// The indexes registered for a key type, a value type and a space.
@@ -201,8 +204,18 @@ class IndexList {
                                 const typename V::ValuesIn& values) {
       return std::make_unique<Adapted>(space, leading..., keys, values);
     };
-    entries_.push_back(
-        {std::move(name), &Adapted::supports, from_sorted, from_pairs});
+    Entry entry{
+        std::move(name), &Adapted::supports, from_sorted, from_pairs, {}};
+    if constexpr (std::is_constructible_v<Index, Exec, Leading..., SortedTag,
+                                          typename V::Keys,
+                                          typename V::ValuesIn>)
+      entry.from_sorted_pairs = [=](const Exec& space,
+                                    const typename V::Keys& keys,
+                                    const typename V::ValuesIn& values) {
+        return std::make_unique<Adapted>(space, leading..., sorted, keys,
+                                         values);
+      };
+    entries_.push_back(std::move(entry));
   }
 
   /// The same for what `--index all` leaves out.

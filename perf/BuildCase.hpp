@@ -11,7 +11,8 @@ namespace kindex::perf {
 
 template <class S>
 std::string build_name(const S& subject, bool transfers) {
-  return subject.name("build", subject.entry.name) +
+  const Op op = subject.sorted_pairs ? Op::build_sorted : Op::build;
+  return subject.name(name_of(op), subject.entry.name) +
          (transfers ? "/transfers:in" : "");
 }
 

@@ -34,8 +34,9 @@ class CaseAdder {
     const Options& options = session_.options;
     for (const auto& entry : entries())
       for (Op op : options.ops)
-        if (entry.supports(op, mode_))
-          add_op(op, {session_, spec_, mode_, entry});
+        if (entry.supports(op, mode_) &&
+            (op != Op::build_sorted || entry.from_sorted_pairs))
+          add_op(op, {session_, spec_, mode_, entry, op == Op::build_sorted});
   }
 
   void add_sweep() {
@@ -73,6 +74,7 @@ class CaseAdder {
     const bool transfers = options.transfers && !is_host<Exec>;
     switch (op) {
       case Op::build:
+      case Op::build_sorted:
         add(build_name(subject, transfers),
             [subject, transfers](benchmark::State& state) {
               measure_build(subject, transfers, state);

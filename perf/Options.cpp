@@ -137,7 +137,8 @@ void declare(CLI::App& app, RawOptions& raw, Options& options) {
       ->delimiter(',')
       ->default_val(std::vector<std::string>{"all"});
   app.add_option("--ops", raw.ops,
-                 "operations among build, find, lower_bound, count, range")
+                 "operations among build, build_sorted (from sorted keys and "
+                 "values), find, lower_bound, count, range")
       ->delimiter(',')
       ->default_val(
           std::vector<std::string>{"build", "find", "lower_bound", "range"});

@@ -14,9 +14,9 @@
 
 namespace kindex::perf {
 
-enum class Op { build, find, lower_bound, count, range };
-inline constexpr std::string_view op_names[] = {"build", "find", "lower_bound",
-                                                "count", "range"};
+enum class Op { build, build_sorted, find, lower_bound, count, range };
+inline constexpr std::string_view op_names[] = {
+    "build", "build_sorted", "find", "lower_bound", "count", "range"};
 constexpr std::string_view name_of(Op op) {
   return op_names[static_cast<std::size_t>(op)];
 }

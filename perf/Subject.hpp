@@ -63,6 +63,7 @@ struct Subject {
   KeySpec spec;
   ValueMode mode;
   IndexEntry<Key, Value, Exec> entry;
+  bool sorted_pairs = false;  ///< whether keys come sorted with their values
 
   /// `op/index/keytype/space/n:N/keys:SET/values:MODE`
   std::string name(std::string_view op, const std::string& index) const {
@@ -99,30 +100,37 @@ struct Subject {
 
   /// Keys (and values) as the index is built from.
   HostArray<const Key> host_keys() const {
-    return mode == ValueMode::none ? data().sorted : data().keys;
+    return mode == ValueMode::none || sorted_pairs ? data().sorted
+                                                   : data().keys;
   }
   HostArray<const Value> host_values() const {
-    auto values = host_array<Value>(
-        "values", mode == ValueMode::none ? 0 : data().size());
-    host_parallel_for(values.extent(0), [&](std::uint64_t row) {
-      values(row) = value_of_row<Value>(row);
+    const DataSet<Key>& set = data();
+    auto values =
+        host_array<Value>("values", mode == ValueMode::none ? 0 : set.size());
+    host_parallel_for(values.extent(0), [&](std::uint64_t i) {
+      values(i) = value_of_row<Value>(sorted_pairs ? set.rows(i) : i);
     });
     return values;
   }
 
+  /// Tells apart what is built from the same keys.
+  std::string input_key() const {
+    return data_key() + Exec::name() + std::string(name_of(mode)) +
+           (sorted_pairs ? "/sorted" : "");
+  }
+
   const Input& input() const {
     data();
-    return session.cache.template get<Input>(
-        "input", data_key() + Exec::name() + std::string(name_of(mode)), [&] {
-          return Input{on_device<Exec>("keys", host_keys()),
-                       on_device<Exec>("values", host_values())};
-        });
+    return session.cache.template get<Input>("input", input_key(), [&] {
+      return Input{on_device<Exec>("keys", host_keys()),
+                   on_device<Exec>("values", host_values())};
+    });
   }
 
   std::unique_ptr<Any> build(const Exec& space, const Input& from) const {
-    return mode == ValueMode::none
-               ? entry.from_sorted(space, from.keys)
-               : entry.from_pairs(space, from.keys, from.values);
+    if (mode == ValueMode::none) return entry.from_sorted(space, from.keys);
+    return sorted_pairs ? entry.from_sorted_pairs(space, from.keys, from.values)
+                        : entry.from_pairs(space, from.keys, from.values);
   }
 
   /// The index, built.
@@ -130,9 +138,7 @@ struct Subject {
     using Held = std::unique_ptr<Any>;
     const Input& from = input();
     return *session.cache.template get<Held>(
-        "index",
-        entry.name + data_key() + Exec::name() + std::string(name_of(mode)),
-        [&] {
+        "index", entry.name + input_key(), [&] {
           const Progress progress("building " + entry.name + " of " +
                                   spec.description() + " on " + Exec::name());
           Held built = build(space, from);

@@ -86,6 +86,16 @@ class Tuned {
       return Index(space, keys, values);
   }
 
+  template <class Exec, class Keys, class Values>
+  static Index build(const PivotTreeOptions& options, const Exec& space,
+                     SortedTag, const Keys& keys, const Values& values) {
+    if constexpr (std::is_constructible_v<Index, Exec, SortedTag, Keys, Values,
+                                          Check, PivotTreeOptions>)
+      return Index(space, sorted, keys, values, Check::on, options);
+    else
+      return Index(space, sorted, keys, values);
+  }
+
   template <class Exec>
   Policy policy(const Exec& space, size_type queries) const {
     Policy policy = policy_;

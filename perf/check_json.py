@@ -15,6 +15,7 @@ COUNTERS = {
     "one_sector": {"items_per_second", "ns_per_lookup", "GB_per_s"},
 }
 COUNTERS["lower_bound"] = COUNTERS["find"]
+COUNTERS["build_sorted"] = COUNTERS["build"]
 
 with open(sys.argv[1], encoding="utf-8") as file:
     content = json.load(file)

@@ -653,24 +653,31 @@ def by_tuple(items, key):
 
 
 def build_section(results, palette):
-    builds = [r for r in results if r.op == "build"]
-    if not builds:
+    all_builds = [r for r in results if r.op in ("build", "build_sorted")]
+    builds = [r for r in all_builds if r.op == "build"]
+    if not all_builds:
         return "<p>Builds were not measured in these runs (--ops build).</p>"
-    drawing = figure_against_n(builds, palette, "build", "build_ms",
-                               "milliseconds", text=si)
-    rows = [(r.index, r.space, group_title(r.group()), count(r.n),
+    rows = [(r.index, r.space, group_title(r.group()),
+             "sorted" if r.op == "build_sorted"
+             or r.tags.get("values") == "none" else "any", count(r.n),
              digits(r.counters["build_ms"]),
+             digits(r.counters["allocation_ms"])
+             if "allocation_ms" in r.counters else "",
              f"{r.counters['items_per_second'] / 1e6:,.1f}",
              digits(r.counters["GB_per_s"]),
              "yes" if r.transfers else "no")
-            for r in sorted(builds, key=lambda r: (r.group(), r.n,
-                                                   r.counters["build_ms"]))]
-    return (figure_block(drawing, "Without values, keys come sorted and are "
-                         "only checked and copied; with values they come in "
-                         "any order. Lower is better.")
+            for r in sorted(all_builds, key=lambda r: (
+                r.group(), r.n, r.op, r.counters["build_ms"]))]
+    drawing = "" if not builds else figure_block(
+        figure_against_n(builds, palette, "build", "build_ms", "milliseconds",
+                         text=si),
+        "Without values, keys come sorted and are only checked and copied; "
+        "with values they come in any order. Lower is better.")
+    return (drawing
             + details("Numbers", table(
-                ("index", "device", "keys", "n", "ms", "million keys/s",
-                 "GB/s", "transfers"), rows, 3)))
+                ("index", "device", "keys", "order", "n", "ms",
+                 "of them allocation", "million keys/s", "GB/s", "transfers"),
+                rows, 4)))
 
 
 def memory_section(results, palette):

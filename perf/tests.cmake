@@ -22,7 +22,8 @@ function(kindex_add_smoke name)
 endfunction()
 
 set(tiny --queries 300 --benchmark_min_time=0.001)
-set(every_operation --index all --ops build,find,lower_bound,count,range)
+set(every_operation --index all --ops
+    build,build_sorted,find,lower_bound,count,range)
 
 # Every key type of this build, value and operation of every index is verified.
 set(every_type)
@@ -156,8 +157,10 @@ set_tests_properties(perf.wrong_answers
 
 # ---- results and reports -----------------------------------------------------
 
-kindex_add_smoke(json kindex_bench --keys isbn:u64:10000 ${tiny} --json
-                 "${CMAKE_CURRENT_BINARY_DIR}/smoke.json")
+kindex_add_smoke(
+  json kindex_bench --keys isbn:u64:10000 ${tiny} --values none,u32 --ops
+  build,build_sorted,find,lower_bound,range --json
+  "${CMAKE_CURRENT_BINARY_DIR}/smoke.json")
 set_tests_properties(perf.json PROPERTIES FIXTURES_SETUP perf_json)
 find_program(Kindex_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
 if(Kindex_PYTHON)

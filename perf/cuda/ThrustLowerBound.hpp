@@ -52,7 +52,9 @@ class ThrustLowerBound {
   using Entries = build::Entries<Key, Value, Memory, SoA>;
 
  public:
-  static bool supports(Op op, ValueMode) { return op != Op::build; }
+  static bool supports(Op op, ValueMode) {
+    return op != Op::build && op != Op::build_sorted;
+  }
 
   ThrustLowerBound(const Kokkos::Cuda& space, SortedTag, const Keys& keys)
       : entries_(Entries::from_sorted("thrust_lower_bound", space, keys,
