@@ -64,6 +64,15 @@ struct LaneGroup {
                 (0xFFFFFFFFU >> (32 - Lanes));))
     KOKKOS_IF_ON_HOST((return value ? 1 : 0;))
   }
+
+  /// Whether a lane of the warp says so.
+  KOKKOS_FUNCTION bool any(bool value) const {
+    KOKKOS_IF_ON_DEVICE((return __any_sync(0xFFFFFFFFU, value);))
+    KOKKOS_IF_ON_HOST((return value;))
+  }
+
+  /// Makes what a lane wrote to memory visible to the others of the warp.
+  KOKKOS_FUNCTION void sync() const { KOKKOS_IF_ON_DEVICE((__syncwarp();)) }
 };
 
 }  // namespace kindex::cuda

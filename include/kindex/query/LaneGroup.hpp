@@ -29,6 +29,11 @@ struct SingleLane {
   KOKKOS_FUNCTION unsigned sum(unsigned value) const { return value; }
   /// Bit i: what lane i says.
   KOKKOS_FUNCTION unsigned which(bool value) const { return value ? 1 : 0; }
+  /// Whether a lane says so, of this group or of those that run in lockstep
+  /// with it.
+  KOKKOS_FUNCTION bool any(bool value) const { return value; }
+  /// Makes what a lane wrote to memory visible to all others.
+  KOKKOS_FUNCTION void sync() const {}
 };
 
 /// The group of `Lanes` lanes on `Exec`, or SingleLane where `Exec` has no

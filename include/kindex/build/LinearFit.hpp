@@ -1,0 +1,697 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef KINDEX_BUILD_LINEARFIT_HPP
+#define KINDEX_BUILD_LINEARFIT_HPP
+
+/// \file
+/// Piecewise-linear functions from coordinates to ranks, with few segments.
+
+#include <kindex/build/SegmentFit.hpp>
+#include <kindex/query/Engine.hpp>
+
+#include <algorithm>
+#include <string>
+#include <type_traits>
+
+namespace kindex::build {
+
+/// Segments in memory.
+///
+/// \tparam X type of the coordinates.
+template <class X, class MemorySpace>
+struct LinearSegments {
+  Kokkos::View<X*, MemorySpace> starts;            ///< first coordinates
+  Kokkos::View<LinearModel*, MemorySpace> models;  ///< one for each
+  size_type count = 0;                             ///< how many
+};
+
+/// The points to which lines are fitted, by number. Index i of n coordinates in
+/// ascending order stands for up to two points of rank i: number 2i, the
+/// coordinate after a run of equal ones that ended before i, so that absent
+/// keys behind the run are predicted too; and number 2i + 1, coordinate i if it
+/// is not that of i − 1. Index n can have the first kind.
+///
+/// \tparam CoordinateOf `x(i)`, i < n, ascending.
+template <class X, class CoordinateOf>
+struct FitPoints {
+  CoordinateOf coordinate;
+  size_type size;
+
+  /// Behind the last number.
+  KOKKOS_FUNCTION size_type end() const { return 2 * size + 1; }
+
+  /// The points of one index.
+  struct Pair {
+    X after;         ///< coordinate of number 2i
+    X own;           ///< coordinate of number 2i + 1
+    bool has_after;  ///< whether there is a number 2i
+    bool has_own;    ///< whether there is a number 2i + 1
+  };
+
+  /// The points of index `i`; none beyond `size`.
+  KOKKOS_FUNCTION Pair at(size_type i) const {
+    Pair pair{X{0}, X{0}, false, false};
+    if (i > size) return pair;
+    const bool inside = i < size;
+    if (inside) pair.own = coordinate(i);
+    if (i == 0) {
+      pair.has_own = inside;
+      return pair;
+    }
+    const X before = coordinate(i - 1);
+    pair.has_own = inside && pair.own != before;
+    const bool ends = i == size || pair.has_own;
+    if (ends && i > 1 && before != static_cast<X>(~X{0}) &&
+        coordinate(i - 2) == before) {
+      pair.after = before + 1;
+      pair.has_after = !inside || pair.after != pair.own;
+    }
+    return pair;
+  }
+};
+
+/// A segment that was fitted.
+template <class X>
+struct FittedSegment {
+  size_type point;  ///< number of its first point
+  X start;          ///< coordinate of it
+  LinearModel model;
+};
+
+/// What is known of a chunk's segments after it was fitted on its own.
+struct FittedChunk {
+  std::uint32_t segments;    ///< that start in it
+  std::uint32_t extensions;  ///< that follow, up to where another chunk's
+                             ///< segments continue
+  std::uint32_t next;        ///< that chunk, or none
+  std::uint32_t position;    ///< which of its segments
+};
+
+/// Memory and layout of a fit.
+template <class Types, class CoordinateOf>
+struct FitPlan {
+  using X = typename Types::X;
+  using Point = typename Types::Point;
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+  /// Segments fitted beyond a chunk before one is cut to end where another
+  /// chunk's begins: one in a hundred more than there must be.
+  static constexpr std::uint32_t most_extensions = 100;
+
+  FitPoints<X, CoordinateOf> points;
+  size_type epsilon;
+  size_type chunks;
+  size_type chunk_size;  ///< indices of a chunk
+  size_type capacity;    ///< segments of a chunk at most
+  int hull_size;         ///< points of a hull at most
+  FittedSegment<X>* segments;
+  FittedSegment<X>* extensions;
+  FittedChunk* fitted;
+  FitHulls<Types>* hulls;  ///< of the last segment of each chunk
+  Point* scratch;          ///< hulls of every worker
+
+  /// Number of the first point that may lie in chunk `c`.
+  KOKKOS_FUNCTION size_type begin_of(size_type c) const {
+    return 2 * c * chunk_size;
+  }
+  /// Number behind its last one.
+  KOKKOS_FUNCTION size_type end_of(size_type c) const {
+    return c + 1 < chunks ? 2 * (c + 1) * chunk_size : points.end();
+  }
+  /// The chunk of point `p`.
+  KOKKOS_FUNCTION size_type chunk_of(size_type p) const {
+    const size_type c = p / 2 / chunk_size;
+    return c < chunks ? c : chunks - 1;
+  }
+  KOKKOS_FUNCTION FittedSegment<X>* segments_of(size_type c) const {
+    return segments + c * capacity;
+  }
+  KOKKOS_FUNCTION FittedSegment<X>* extensions_of(size_type c) const {
+    return extensions + c * (most_extensions + 2);
+  }
+};
+
+/// Adds points to a segment, a group of lanes testing one index each.
+template <class Types, class CoordinateOf, class Group>
+class SegmentWalk {
+  using X = typename Types::X;
+  using Rank = typename Types::Rank;
+
+ public:
+  using Plan = FitPlan<Types, CoordinateOf>;
+  using Fit = SegmentFit<Types, Group>;
+
+  /// \param near Fit::near_points points of team scratch.
+  KOKKOS_FUNCTION SegmentWalk(const Plan& plan, size_type worker,
+                              typename Types::Point* near)
+      : plan_(plan),
+        fit_(plan.epsilon, near,
+             plan.scratch + worker * 2 * size_type(plan.hull_size),
+             plan.hull_size) {}
+
+  /// Begins a segment at the next point.
+  KOKKOS_FUNCTION void restart() {
+    fit_.restart();
+    added_ = 0;
+  }
+  /// Points that changed the segment.
+  KOKKOS_FUNCTION size_type added() const { return added_; }
+
+  KOKKOS_FUNCTION bool is_empty() const { return fit_.is_empty(); }
+  KOKKOS_FUNCTION FittedSegment<X> segment() const {
+    return {first_, fit_.start(), fit_.model()};
+  }
+
+  /// Adds points from number `from` on; the number of the first that does not
+  /// fit, or `stop`.
+  KOKKOS_FUNCTION size_type extend(size_type from, size_type stop) {
+    const Group group;
+    const auto lane_of = static_cast<size_type>(group.lane());
+    auto next = plan_.points.at(from / 2 + lane_of);
+    for (size_type base = from / 2; 2 * base < stop; base += Group::size) {
+      const size_type i = base + lane_of;
+      const auto pair = next;
+      // On its way while this one is looked at.
+      next = plan_.points.at(i + Group::size);
+      const auto y = static_cast<Rank>(i);
+      for (;;) {
+        // Most points change nothing; all lanes find the first that does.
+        const bool is_open = 2 * i >= from;
+        const unsigned after = pair.has_after && is_open && 2 * i < stop
+                                   ? fit_.changes(pair.after, y)
+                                   : 0;
+        const unsigned own =
+            pair.has_own && 2 * i + 1 >= from && 2 * i + 1 < stop
+                ? fit_.changes(pair.own, y)
+                : 0;
+        const unsigned which = group.which((after | own) != 0);
+        if (which == 0) break;
+        const int lane = Kokkos::countr_zero(which);
+        const bool is_after = after != 0;
+        // Its changes, and above them which of both it is.
+        const unsigned what =
+            group.broadcast(is_after ? after | 4U : own, lane);
+        const X x = group.broadcast(is_after ? pair.after : pair.own, lane);
+        const size_type index = base + static_cast<size_type>(lane);
+        const size_type point = 2 * index + ((what & 4U) != 0 ? 0 : 1);
+        if (fit_.is_empty()) first_ = point;
+        if (!fit_.add(x, static_cast<Rank>(index), what & 3U)) return point;
+        ++added_;
+        from = point + 1;
+      }
+    }
+    return stop;
+  }
+
+  /// The same to the end of all points, and over whole chunks by their hulls.
+  KOKKOS_FUNCTION size_type extend_over_chunks(size_type from) {
+    while (from < plan_.points.end()) {
+      const size_type c = plan_.chunk_of(from);
+      const size_type stop = plan_.end_of(c);
+      // Where a chunk has one segment, that one's hulls bound the same lines as
+      // all points of the chunk.
+      const bool whole = from == plan_.begin_of(c);
+      const std::uint32_t segments = plan_.fitted[c].segments;
+      const bool is_added =
+          whole &&
+          (segments == 0 || (segments == 1 && fit_.add_hulls(plan_.hulls[c])));
+      if (!is_added) {
+        const size_type point = extend(from, stop);
+        if (point < stop) return point;
+      }
+      from = stop;
+    }
+    return from;
+  }
+
+  /// Writes the segment, if its hulls are small.
+  KOKKOS_FUNCTION void save(FitHulls<Types>& hulls) const { fit_.save(hulls); }
+  /// Goes on with a segment that was saved, from point `first`; whether it was.
+  KOKKOS_FUNCTION bool load(const FitHulls<Types>& hulls, size_type first) {
+    first_ = first;
+    return fit_.load(hulls);
+  }
+
+ private:
+  Plan plan_;
+  Fit fit_;
+  size_type first_ = 0;
+  size_type added_ = 0;
+};
+
+/// What the kernels of a fit share: a worker is a team of one group of lanes.
+template <class Exec, class Types, class CoordinateOf>
+struct FitWorker {
+  static constexpr int most_lanes = 32;  // of a warp
+  using Group = typename query::GroupOn<Exec, most_lanes>::type;
+  using Plan = FitPlan<Types, CoordinateOf>;
+  using Walk = SegmentWalk<Types, CoordinateOf, Group>;
+
+  /// Bytes of team scratch.
+  static std::size_t scratch_bytes() {
+    return query::scratch_bytes_of<typename Types::Point, Exec>(
+        Walk::Fit::near_points);
+  }
+
+  template <class Member>
+  KOKKOS_FUNCTION static Walk walk(const Plan& plan, const Member& team) {
+    return Walk(plan, static_cast<size_type>(team.league_rank()),
+                query::take_scratch<typename Types::Point, Exec>(
+                    team, Walk::Fit::near_points));
+  }
+
+  /// Writes `value` once.
+  template <class T>
+  KOKKOS_FUNCTION static void write(T& to, const T& value) {
+    if (Group().lane() == 0) to = value;
+  }
+};
+
+/// Fits one segment at the start of each chunk, to learn how long they are.
+template <class Exec, class Types, class CoordinateOf>
+struct ProbeSegments {
+  using Worker = FitWorker<Exec, Types, CoordinateOf>;
+
+  typename Worker::Plan plan;
+  size_type* lengths;  ///< indices that each covers; 0: too long to tell
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(const Member& team) const {
+    auto walk = Worker::walk(plan, team);
+    for (size_type c = team.league_rank(); c < plan.chunks;
+         c += team.league_size()) {
+      walk.restart();
+      const size_type begin = plan.begin_of(c);
+      const size_type end = plan.end_of(c);
+      // A straight line is changed by every point.
+      const size_type most = 64 * plan.epsilon + 1024;
+      size_type length = 0;
+      for (size_type from = begin; from < end && walk.added() < most;) {
+        constexpr size_type step = 8192;
+        const size_type stop = end - from < step ? end : from + step;
+        const size_type point = walk.extend(from, stop);
+        if (point < stop) {
+          length = (point - begin) / 2;
+          break;
+        }
+        from = stop;
+      }
+      Worker::write(lengths[c], length);
+    }
+  }
+};
+
+/// Fits every chunk on its own; its last segment stays open.
+template <class Exec, class Types, class CoordinateOf>
+struct FitChunks {
+  using X = typename Types::X;
+  using Worker = FitWorker<Exec, Types, CoordinateOf>;
+  using Plan = typename Worker::Plan;
+
+  Plan plan;
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(const Member& team) const {
+    auto walk = Worker::walk(plan, team);
+    for (size_type c = team.league_rank(); c < plan.chunks;
+         c += team.league_size()) {
+      FittedSegment<X>* const segments = plan.segments_of(c);
+      std::uint32_t count = 0;
+      const size_type stop = plan.end_of(c);
+      walk.restart();
+      for (size_type from = plan.begin_of(c);;) {
+        from = walk.extend(from, stop);
+        if (walk.is_empty()) break;
+        Worker::write(segments[count++], walk.segment());
+        if (from >= stop) break;
+        walk.restart();
+      }
+      Worker::write(plan.fitted[c], {count, 0, Plan::none, 0});
+      if (count > 0) walk.save(plan.hulls[c]);
+    }
+  }
+};
+
+/// Finishes the last segment of every chunk and goes on behind it until it
+/// meets the segments of another chunk.
+template <class Exec, class Types, class CoordinateOf>
+struct StitchChunks {
+  using X = typename Types::X;
+  using Worker = FitWorker<Exec, Types, CoordinateOf>;
+  using Plan = typename Worker::Plan;
+  using Walk = typename Worker::Walk;
+
+  Plan plan;
+  FittedChunk* stitched;  ///< what it finds, as `plan.fitted` is still read
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(const Member& team) const {
+    auto walk = Worker::walk(plan, team);
+    for (size_type c = team.league_rank(); c < plan.chunks;
+         c += team.league_size())
+      Worker::write(stitched[c], stitch(walk, c));
+  }
+
+ private:
+  KOKKOS_FUNCTION FittedChunk stitch(Walk& walk, size_type c) const {
+    FittedChunk chunk = plan.fitted[c];
+    if (chunk.segments == 0) return chunk;
+    FittedSegment<X>& last = plan.segments_of(c)[chunk.segments - 1];
+    FittedSegment<X>* const extensions = plan.extensions_of(c);
+    // The segment that stayed open goes on.
+    const bool is_known = walk.load(plan.hulls[c], last.point);
+    size_type point =
+        walk.extend_over_chunks(is_known ? plan.end_of(c) : last.point);
+    // Others read where it starts.
+    Worker::write(last.model, walk.segment().model);
+    while (point < plan.points.end()) {
+      const size_type other = plan.chunk_of(point);
+      const std::uint32_t position = position_of(other, point);
+      const bool meets = position < plan.fitted[other].segments &&
+                         plan.segments_of(other)[position].point == point;
+      if (meets) {
+        chunk.next = static_cast<std::uint32_t>(other);
+        chunk.position = position;
+        return chunk;
+      }
+      walk.restart();
+      if (chunk.extensions == Plan::most_extensions) {
+        cut(walk, chunk, extensions, other, position, point);
+        return chunk;
+      }
+      point = walk.extend_over_chunks(point);
+      Worker::write(extensions[chunk.extensions++], walk.segment());
+    }
+    return chunk;
+  }
+
+  /// Ends the segment that begins at `point` where the first one of another
+  /// chunk does, from segment `position` of chunk `other` on: what lies between
+  /// is part of the segment before that one, and so fits a line.
+  KOKKOS_FUNCTION void cut(Walk& walk, FittedChunk& chunk,
+                           FittedSegment<X>* extensions, size_type other,
+                           std::uint32_t position, size_type point) const {
+    while (other < plan.chunks && position == plan.fitted[other].segments) {
+      ++other;
+      position = 0;
+    }
+    const bool ends = other == plan.chunks;
+    walk.extend(point, ends ? plan.points.end()
+                            : plan.segments_of(other)[position].point);
+    Worker::write(extensions[chunk.extensions++], walk.segment());
+    if (!ends) {
+      chunk.next = static_cast<std::uint32_t>(other);
+      chunk.position = position;
+    }
+  }
+
+  /// The first segment of chunk `c` from point `point` on.
+  KOKKOS_FUNCTION std::uint32_t position_of(size_type c,
+                                            size_type point) const {
+    const FittedSegment<X>* const segments = plan.segments_of(c);
+    std::uint32_t first = 0;
+    std::uint32_t last = plan.fitted[c].segments;
+    while (first < last) {
+      const std::uint32_t middle = first + (last - first) / 2;
+      if (segments[middle].point < point) {
+        first = middle + 1;
+      } else {
+        last = middle;
+      }
+    }
+    return first;
+  }
+};
+
+/// Follows the segments from chunk to chunk: where those of each that are used
+/// begin, and how many come before.
+struct FollowChunks {
+  const FittedChunk* chunks;
+  size_type count;
+  size_type* first;   ///< of each chunk, the first segment that is used; none:
+                      ///< not any
+  size_type* offset;  ///< used ones before; behind the last chunk, all
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(const Member& team) const {
+    for (size_type c = team.team_rank(); c < count; c += team.team_size())
+      first[c] = ~size_type{0};
+    team.team_barrier();
+    if (team.team_rank() != 0) return;
+    size_type total = 0;
+    size_type position = 0;
+    for (size_type c = 0; c < count;) {
+      const FittedChunk chunk = chunks[c];
+      if (chunk.segments == 0) {
+        // Only before the first point.
+        ++c;
+        continue;
+      }
+      first[c] = position;
+      offset[c] = total;
+      total += chunk.segments - position + chunk.extensions;
+      if (chunk.next == ~std::uint32_t{0}) break;
+      c = chunk.next;
+      position = chunk.position;
+    }
+    offset[count] = total;
+  }
+};
+
+/// Writes the segments that are used, chunk by chunk.
+template <class Types, class CoordinateOf>
+struct CollectSegments {
+  using X = typename Types::X;
+
+  FitPlan<Types, CoordinateOf> plan;
+  const FittedChunk* chunks;
+  const size_type* first;
+  const size_type* offset;
+  X* starts;
+  LinearModel* models;
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(const Member& team) const {
+    const size_type c = team.league_rank();
+    if (first[c] == ~size_type{0}) return;
+    const size_type own = chunks[c].segments - first[c];
+    const size_type all = own + chunks[c].extensions;
+    for (size_type i = team.team_rank(); i < all; i += team.team_size()) {
+      const FittedSegment<X> segment = i < own
+                                           ? plan.segments_of(c)[first[c] + i]
+                                           : plan.extensions_of(c)[i - own];
+      starts[offset[c] + i] = segment.start;
+      models[offset[c] + i] = segment.model;
+    }
+  }
+};
+
+namespace impl {
+
+__extension__ typedef __int128 Int128;
+
+/// One fit, its memory and its kernels.
+template <class Types, class Exec, class CoordinateOf>
+class LinearFitter {
+  using X = typename Types::X;
+  using Memory = typename Exec::memory_space;
+  using Plan = FitPlan<Types, CoordinateOf>;
+  using Worker = FitWorker<Exec, Types, CoordinateOf>;
+  using Teams = Kokkos::TeamPolicy<Exec>;
+  static constexpr bool is_gpu = query::DeviceTraits<Exec>::is_gpu;
+  static constexpr size_type most_chunks = 4096;
+
+ public:
+  LinearFitter(const Exec& space, const std::string& label,
+               const CoordinateOf& x, size_type n, size_type epsilon)
+      : space_(space), label_(label) {
+    plan_.points = {x, n};
+    plan_.epsilon = epsilon;
+    plan_.hull_size = 1024;
+  }
+
+  LinearSegments<X, Memory> fit(size_type chunks) {
+    divide(chunks > 0 ? chunks : chosen_chunks());
+    // A segment ends beyond 2 epsilon ranks, or where a hull is full.
+    plan_.capacity =
+        plan_.chunk_size /
+            std::min<size_type>(2 * plan_.epsilon + 1, plan_.hull_size - 1) +
+        2;
+    // One allocation: each costs as much as a kernel.
+    Layout layout;
+    const size_type segments =
+        layout.take<FittedSegment<X>>(plan_.chunks * plan_.capacity);
+    const size_type extensions = layout.take<FittedSegment<X>>(
+        plan_.chunks * (Plan::most_extensions + 2));
+    const size_type fitted_at = layout.take<FittedChunk>(plan_.chunks);
+    const size_type stitched_at = layout.take<FittedChunk>(plan_.chunks);
+    const size_type hulls = layout.take<FitHulls<Types>>(plan_.chunks);
+    const size_type first_at = layout.take<size_type>(plan_.chunks);
+    const size_type offset_at = layout.take<size_type>(plan_.chunks + 1);
+    const size_type scratch = layout.take<typename Types::Point>(
+        size_type(workers_) * 2 * plan_.hull_size);
+    const auto memory = view<std::byte>("memory", layout.bytes);
+    plan_.segments = at<FittedSegment<X>>(memory, segments);
+    plan_.extensions = at<FittedSegment<X>>(memory, extensions);
+    plan_.fitted = at<FittedChunk>(memory, fitted_at);
+    plan_.hulls = at<FitHulls<Types>>(memory, hulls);
+    plan_.scratch = at<typename Types::Point>(memory, scratch);
+    auto* const stitched = at<FittedChunk>(memory, stitched_at);
+    auto* const first = at<size_type>(memory, first_at);
+    auto* const offset = at<size_type>(memory, offset_at);
+    run("fit_chunks", FitChunks<Exec, Types, CoordinateOf>{plan_});
+    run("stitch_chunks",
+        StitchChunks<Exec, Types, CoordinateOf>{plan_, stitched});
+    Kokkos::parallel_for(label_ + "::follow_chunks",
+                         Teams(space_, 1, is_gpu ? 256 : 1),
+                         FollowChunks{stitched, plan_.chunks, first, offset});
+    LinearSegments<X, Memory> result;
+    Kokkos::deep_copy(space_,
+                      Kokkos::View<size_type, Kokkos::HostSpace>(&result.count),
+                      Kokkos::View<size_type, Memory>(offset + plan_.chunks));
+    space_.fence(label_ + "::fit: the number of segments");
+    result.starts = view<X>("starts", result.count);
+    result.models = view<LinearModel>("models", result.count);
+    Kokkos::parallel_for(
+        label_ + "::collect_segments",
+        Teams(space_, static_cast<int>(plan_.chunks), is_gpu ? 64 : 1),
+        CollectSegments<Types, CoordinateOf>{plan_, stitched, first, offset,
+                                             result.starts.data(),
+                                             result.models.data()});
+    return result;
+  }
+
+ private:
+  /// Arrays side by side, each from a multiple of 16 bytes.
+  struct Layout {
+    size_type bytes = 0;
+
+    template <class T>
+    size_type take(size_type count) {
+      const size_type begin = (bytes + 15) / 16 * 16;
+      bytes = begin + count * sizeof(T);
+      return begin;
+    }
+  };
+
+  template <class T>
+  static T* at(const Kokkos::View<std::byte*, Memory>& memory,
+               size_type offset) {
+    return reinterpret_cast<T*>(memory.data() + offset);
+  }
+
+  template <class T>
+  Kokkos::View<T*, Memory> view(const char* what, size_type size) const {
+    return Kokkos::View<T*, Memory>(
+        Kokkos::view_alloc(space_, Kokkos::WithoutInitializing,
+                           label_ + "::fit::" + what),
+        size);
+  }
+
+  void divide(size_type chunks) {
+    const size_type n = plan_.points.size;
+    plan_.chunk_size = (n - 1) / std::min(chunks, n) + 1;
+    plan_.chunks = (n - 1) / plan_.chunk_size + 1;
+    // Up to 32 warps per multiprocessor: more have no registers.
+    const auto concurrency = static_cast<size_type>(space_.concurrency());
+    workers_ = static_cast<int>(std::min<size_type>(
+        plan_.chunks,
+        is_gpu ? std::max<size_type>(concurrency / 64, 1) : concurrency));
+  }
+
+  template <class Kernel>
+  void run(const char* what, const Kernel& kernel) const {
+    Teams teams(space_, workers_, Worker::Group::size);
+    teams.set_scratch_size(
+        query::DeviceTraits<Exec>::scratch_level,
+        Kokkos::PerTeam(static_cast<int>(Worker::scratch_bytes())));
+    Kokkos::parallel_for(label_ + "::" + what, teams, kernel);
+  }
+
+  /// As many chunks as warps can work on, but such that chains of segments meet
+  /// soon: of four segments each, where they are not so long that their hulls
+  /// are what counts.
+  size_type chosen_chunks() {
+    const size_type n = plan_.points.size;
+    const size_type most = std::clamp<size_type>(n >> 14, 1, most_chunks);
+    if (most == 1) return 1;
+    constexpr size_type probes = 64;
+    divide(std::min(probes, most));
+    const auto lengths = view<size_type>("lengths", plan_.chunks);
+    const auto scratch = view<typename Types::Point>(
+        "probe", size_type(workers_) * 2 * plan_.hull_size);
+    plan_.scratch = scratch.data();
+    run("probe_segments",
+        ProbeSegments<Exec, Types, CoordinateOf>{plan_, lengths.data()});
+    const auto on_host = Kokkos::create_mirror_view(
+        Kokkos::view_alloc(Kokkos::HostSpace(), Kokkos::WithoutInitializing),
+        lengths);
+    Kokkos::deep_copy(space_, on_host, lengths);
+    space_.fence(label_ + "::fit: lengths of segments");
+    size_type told = 0;
+    size_type sum = 0;
+    for (size_type i = 0; i < plan_.chunks; ++i) {
+      told += on_host(i) > 0 ? 1 : 0;
+      sum += on_host(i);
+    }
+    if (2 * told < plan_.chunks) return most;
+    return std::clamp<size_type>(n / (4 * (sum / told) + 1), 1, most);
+  }
+
+  Exec space_;
+  std::string label_;
+  Plan plan_{};
+  int workers_ = 1;
+};
+
+}  // namespace impl
+
+/// Fits segments to the points of n ascending coordinates (see FitPoints): each
+/// has a line within `epsilon` of the ranks of all its points, real-valued, and
+/// each but the last ends where none is. From one chunk, they are the fewest
+/// possible (O'Rourke, 1981; Ferragina and Vinciguerra, 2020).
+///
+/// Chunks are fitted side by side: each on its own first; then every chunk's
+/// last segment is finished, and the segments behind it are fitted up to where
+/// one begins at the point where another chunk's does, since from there on both
+/// agree. If none does within 100, it is cut. So there are as many segments as
+/// from one chunk, or 1 % more; and what they are depends on `chunks`, not on
+/// threads or device. On a GPU, a warp fits a chunk and tests 32 coordinates at
+/// once; and what covers whole chunks reads their hulls only, which is what
+/// makes long segments parallel.
+///
+/// A segment also ends where a hull has 1024 points, which only points on a
+/// strictly curved line have.
+///
+/// Memory for the call: for each chunk of C indices C / (2·epsilon) + 104
+/// segments of 32 bytes and 2 KiB; 32 KiB for each worker, up to 32 per
+/// multiprocessor or one per host thread. Three kernels, a fence to learn the
+/// number of segments, one more kernel; unless `chunks` is given, one kernel
+/// and one fence before. Freeing memory fences all instances.
+///
+/// \param space the instance.
+/// \param label of the kernels and Views, as `kindex::Class`.
+/// \param x `x(i)` for i < n: ascending coordinates, called in kernels.
+/// \param n how many.
+/// \param epsilon the error bound, at least 1.
+/// \param chunks pieces; 0: as many as give each about four segments, by a
+/// probe
+///   of 64 places; at most n / 2^14 and 4096.
+template <class X, class Exec, class CoordinateOf>
+LinearSegments<X, typename Exec::memory_space> fit_segments(
+    const Exec& space, const std::string& label, const CoordinateOf& x,
+    size_type n, size_type epsilon, size_type chunks = 0) {
+  if (n == 0) return {};
+  if constexpr (sizeof(X) <= 4) {
+    // 32 bits times 31 of the ranks.
+    if (n < (size_type{1} << 30))
+      return impl::LinearFitter<FitTypes<X, std::int32_t, std::int64_t>, Exec,
+                                CoordinateOf>(space, label, x, n, epsilon)
+          .fit(chunks);
+  }
+  return impl::LinearFitter<FitTypes<X, std::int64_t, impl::Int128>, Exec,
+                            CoordinateOf>(space, label, x, n, epsilon)
+      .fit(chunks);
+}
+
+}  // namespace kindex::build
+
+#endif
