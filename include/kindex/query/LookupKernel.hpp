@@ -51,7 +51,8 @@ template <class Exec, class Policy, class Ref, class Verb>
 struct LookupKernel {
   using Traits = DeviceTraits<Exec>;
   using Key = typename Ref::key_type;
-  using Top = std::conditional_t<Policy::pins, PinnedKeys<Key>, NothingPinned>;
+  using Pin = typename Ref::pinned_type;
+  using Top = std::conditional_t<Policy::pins, PinnedKeys<Pin>, NothingPinned>;
   using Group =
       typename GroupOn<Exec, Policy::one_key_per_lane ? Ref::most_lanes
                                                       : Ref::lanes>::type;
@@ -89,7 +90,7 @@ struct LookupKernel {
   /// Bytes of team scratch.
   std::size_t scratch_bytes() const {
     std::size_t bytes = 0;
-    if constexpr (Policy::pins) bytes += scratch_bytes_of<Key, Exec>(pinned);
+    if constexpr (Policy::pins) bytes += scratch_bytes_of<Pin, Exec>(pinned);
     if constexpr (sorts)
       bytes += scratch_bytes_of<std::byte, Exec>(sort_bytes()) +
                scratch_bytes_of<std::uint16_t, Exec>(sorted);
@@ -103,7 +104,7 @@ struct LookupKernel {
   KOKKOS_FUNCTION void operator()(const Member& team) const {
     Top top;
     if constexpr (Policy::pins) {
-      Key* const keys = take_scratch<Key, Exec>(team, pinned);
+      Pin* const keys = take_scratch<Pin, Exec>(team, pinned);
       pin(team, ref, keys, pinned);
       top = Top{keys, pinned};
     }
@@ -369,8 +370,9 @@ void run_lookups(const std::string& label, const Exec& space, const Ref& ref,
                                                            threads);
   }
   if constexpr (Kernel::Group::size > 1 && !Kernel::sorts && !Kernel::merges) {
-    // Measured on an H100: 3 % faster beyond the L2 cache than teams of 256, but
-    // where a kernel finds keys of 8 bytes, 5 % slower, for want of registers.
+    // Measured on an H100: 3 % faster beyond the L2 cache than teams of 256,
+    // but where a kernel finds keys of 8 bytes, 5 % slower, for want of
+    // registers.
     constexpr bool small_teams =
         Verb::finds && sizeof(typename Kernel::Key) >= 8;
     if (settings.team_size() == 0)
@@ -405,7 +407,7 @@ void run_lookups(const std::string& label, const Exec& space, const Ref& ref,
     const std::size_t bytes =
         std::min<std::size_t>(policy.pinned_bytes(), left);
     kernel.pinned = ref.pinned_size(policy.pinned_steps(),
-                                    bytes / sizeof(typename Kernel::Key));
+                                    bytes / sizeof(typename Kernel::Pin));
   }
   run_teams(
       space, label, kernel, queries, settings,

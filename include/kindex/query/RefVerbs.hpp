@@ -23,7 +23,7 @@ namespace kindex::query {
 ///     equal entries, or size(). W > 1 lets the loads of independent lookups
 ///     overlap. `Top` is what of the search order is pinned;
 ///   - `size_type pinned_size(int steps, size_type most) const` and
-///     `Key pinned_key(size_type i) const`: the search order;
+///     `pinned_type pinned_key(size_type i) const`: the search order;
 ///   - `static constexpr int lanes, most_lanes`: lanes of a group that search
 ///     together, with 16 bytes or with one key each;
 ///   - `static constexpr bool sorting_pays`, `bool partitioning_pays(bool
@@ -44,6 +44,7 @@ template <class Ref, class Key, class Value>
 class RefVerbs {
  public:
   using key_type = Key;      ///< type of the keys
+  using pinned_type = Key;   ///< what the search order consists of
   using value_type = Value;  ///< type of the values
 
   /// The value of the first entry (in the order of the input) whose key equals
