@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <kindex/Eytzinger.hpp>
+#include <kindex/LearnedIndex.hpp>
 #include <kindex/PivotTree.hpp>
 #include <kindex/SortedArray.hpp>
 
@@ -33,7 +34,9 @@ using IndexList = ::testing::Types<
     Entry<kindex::PivotTree<Key,   std::uint32_t, MemorySpace, kindex::SoA>>,
     Entry<kindex::PivotTree<Key,   std::uint64_t, MemorySpace, kindex::AoS>>,
     Entry<kindex::Eytzinger<Key,   std::uint32_t, MemorySpace, kindex::SoA, 2>>,
-    Entry<kindex::Eytzinger<Key,   std::uint64_t, MemorySpace, kindex::SoA, 9>>
+    Entry<kindex::Eytzinger<Key,   std::uint64_t, MemorySpace, kindex::SoA, 9>>,
+    Entry<kindex::LearnedIndex<Key, std::uint32_t, MemorySpace, kindex::SoA>>,
+    Entry<kindex::LearnedIndex<Key, std::uint64_t, MemorySpace, kindex::AoS>>
 >;
 // clang-format on
 

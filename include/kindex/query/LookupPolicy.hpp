@@ -142,6 +142,7 @@ class LookupSettings {
 ///   SortedArray and Eytzinger always; on PivotTree where it has whole pivots
 ///   only, for `find` and `contains` where values are stored apart from their
 ///   keys, and on pairs from 512 MiB with keys up to 4 bytes or narrow nodes;
+///   on LearnedIndex where its error bound is 256 bytes or more;
 /// - nothing pinned: what is at the top stays in a GPU's caches anyway;
 /// - nothing that needs a promise.
 ///

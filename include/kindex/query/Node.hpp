@@ -100,6 +100,20 @@ KOKKOS_FUNCTION unsigned count_below(const Share& share, const Key& key) {
   return count;
 }
 
+/// How many keys of a lane's share are not above `key`.
+template <class Share, class Key>
+KOKKOS_FUNCTION unsigned count_not_above(const Share& share, const Key& key) {
+  unsigned count = 0;
+  for (const auto& element : share.elements) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(element)>, Key>) {
+      count += key < element ? 0 : 1;
+    } else {
+      count += key < element.key ? 0 : 1;
+    }
+  }
+  return count;
+}
+
 /// Whether one of a lane's share of the keys equals `key`.
 template <class Share, class Key>
 KOKKOS_FUNCTION bool holds(const Share& share, const Key& key) {

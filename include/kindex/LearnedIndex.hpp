@@ -1,0 +1,672 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef KINDEX_LEARNEDINDEX_HPP
+#define KINDEX_LEARNEDINDEX_HPP
+
+/// \file
+/// Ascending keys under piecewise-linear models: the PGM-index.
+
+#include <kindex/build/Entries.hpp>
+#include <kindex/build/LinearFit.hpp>
+#include <kindex/build/SegmentLevels.hpp>
+#include <kindex/query/AscendingRef.hpp>
+#include <kindex/query/BulkQueries.hpp>
+#include <kindex/query/NearSearch.hpp>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace kindex {
+
+/// How a LearnedIndex finds the segment of a key.
+enum class Strategy {
+  automatic,  ///< whichever a build finds faster for some of its own keys
+  complete,   ///< level by level, from the root
+  concise     ///< among the leaf segments, from a table of the keys' top bits
+};
+
+/// How a LearnedIndex is built.
+struct LearnedIndexOptions {
+  /// The most ranks by which a segment's line may miss a key's; at least 1, up
+  /// to 2^20. Without a value: three quarters of the entries in 64 bytes, 8 to
+  /// 12, which was fastest on an H100 for uniform keys.
+  std::optional<size_type> epsilon = std::nullopt;
+  /// The same for the levels of segments above.
+  size_type upper_epsilon = 4;
+  /// How segments are found.
+  Strategy strategy = Strategy::automatic;
+  /// Pieces in which keys are fitted in parallel; 0: chosen by their number.
+  size_type chunks = 0;
+};
+
+/// What LearnedIndex::tune looks for.
+class Objective {
+ public:
+  /// Most lookups per second.
+  static Objective throughput() { return Objective(~size_type{0}); }
+  /// Most lookups per second with a model of at most `bytes`.
+  static Objective memory_below(size_type bytes) { return Objective(bytes); }
+
+  /// The most bytes of the model.
+  size_type model_bytes() const { return model_bytes_; }
+
+ private:
+  explicit Objective(size_type bytes) : model_bytes_(bytes) {}
+
+  size_type model_bytes_;
+};
+
+/// One measurement of LearnedIndex::tune.
+struct LearnedTrial {
+  LearnedIndexOptions options;    ///< what was measured
+  size_type segments = 0;         ///< of the lowest level
+  size_type model_bytes = 0;      ///< beside keys and values
+  double lookups_per_second = 0;  ///< `lower_bound` of the sample, median of 3
+};
+
+/// What LearnedIndex::tune found.
+struct LearnedTuning {
+  LearnedIndexOptions options;       ///< the best that the objective admits
+  std::vector<LearnedTrial> trials;  ///< all that was measured
+};
+
+/// Ascending keys, as in SortedArray, and a model of where they stand: segments
+/// of a piecewise-linear function that misses no key's rank by more than
+/// `epsilon`, and above them, level by level, the same over the segments' first
+/// keys, up to one root (Ferragina and Vinciguerra, "The PGM-index", 2020; on
+/// GPUs: Zhong et al., 2022, and Liu et al., 2024). The segments are the fewest
+/// possible, or up to 1 % more: see build::fit_segments. Duplicates keep the
+/// order of the input.
+///
+/// The function maps coordinates to ranks: the bits of a key in order, the
+/// upper half of a Key128. Keys of equal coordinate are a run with one rank,
+/// that of its first; so that absent keys behind a run of duplicates are
+/// predicted as well, the coordinate after it is a point of its own.
+///
+/// A lookup predicts a rank and searches from there, by lines of 64 bytes,
+/// outwards (query::search_near). It ends only where the keys on both sides of
+/// the bound were compared: neither rounding nor a run of duplicates of any
+/// length can lose a key. With `epsilon` of 16 or less, it mostly reads one or
+/// two lines; the model, some n/epsilon^2 segments of 16 bytes for uniform
+/// keys, should stay in a GPU's L2 cache.
+///
+/// \tparam Key, Value, MemorySpace, Layout as for SortedArray.
+template <class Key, class Value = std::uint32_t,
+          class MemorySpace = Kokkos::DefaultExecutionSpace::memory_space,
+          class Layout = SoA>
+class LearnedIndex
+    : public query::BulkQueries<LearnedIndex<Key, Value, MemorySpace, Layout>,
+                                Key, Value, MemorySpace> {
+  using Storage = build::Entries<Key, Value, MemorySpace, Layout>;
+  using X = query::CodeBits<Key>;
+  static constexpr int entry_bytes = std::is_same_v<Layout, SoA>
+                                         ? sizeof(Key)
+                                         : sizeof(build::Entry<Key, Value>);
+  static constexpr int lanes = 4;
+  /// Entries of a line: 64 bytes, and some for each lane.
+  static constexpr int line_entries =
+      std::max(1, 64 / entry_bytes / lanes) * lanes;
+  static constexpr size_type block = line_entries;
+  using Segment = build::Segment<X>;
+  /// Segments that lanes read together, one each.
+  static constexpr int window = lanes;
+
+ public:
+  class Ref;
+
+  /// The name that labels and messages carry.
+  static constexpr const char* name() { return "LearnedIndex"; }
+
+  /// The empty index.
+  LearnedIndex() = default;
+
+  /// Builds from keys in any order; values are the row ids 0...n-1.
+  ///
+  /// Sorts as SortedArray does, then fits: see build::fit_segments for its
+  /// memory. Fences `space` once for each level, to learn its size. With
+  /// Strategy::automatic, indexes from 2^16 keys ask for up to 2^18 of their
+  /// own keys (a host: 2^14) by both strategies, four times, and keep the
+  /// faster one; smaller ones are concise. No result depends on it.
+  ///
+  /// \param space, keys as for SortedArray.
+  /// \param options error bounds and strategy.
+  /// \throws Error as SortedArray, and for an error bound of 0 or above 2^20.
+  template <class Exec, class Keys>
+  LearnedIndex(const Exec& space, const Keys& keys,
+               const LearnedIndexOptions& options = {})
+      : LearnedIndex(checked(options)) {
+    entries_ = Storage::from_unsorted(name(), space, keys, block);
+    build(space, options);
+  }
+
+  /// Builds from keys in any order and their values.
+  ///
+  /// \param space, keys, values, options as above.
+  /// \throws Error as above.
+  template <class Exec, class Keys, class Values>
+  requires Kokkos::is_view_v<Keys> && Kokkos::is_view_v<Values> LearnedIndex(
+      const Exec& space, const Keys& keys, const Values& values,
+      const LearnedIndexOptions& options = {})
+      : LearnedIndex(checked(options)) {
+    entries_ = Storage::from_unsorted(name(), space, keys, values, block);
+    build(space, options);
+  }
+
+  /// Builds from ascending keys; values are the row ids 0...n-1, which SoA does
+  /// not store.
+  ///
+  /// \param space, keys, check as for SortedArray.
+  /// \param options as above.
+  /// \throws Error as above.
+  template <class Exec, class Keys>
+  LearnedIndex(const Exec& space, SortedTag, const Keys& keys,
+               Check check = Check::on, const LearnedIndexOptions& options = {})
+      : LearnedIndex(checked(options)) {
+    entries_ = Storage::from_sorted(name(), space, keys, check, block);
+    build(space, options);
+  }
+
+  /// Builds from ascending keys and their values.
+  ///
+  /// \param space, keys, values, check, options as above.
+  /// \throws Error as above.
+  template <class Exec, class Keys, class Values>
+  requires Kokkos::is_view_v<Keys> && Kokkos::is_view_v<Values> LearnedIndex(
+      const Exec& space, SortedTag, const Keys& keys, const Values& values,
+      Check check = Check::on, const LearnedIndexOptions& options = {})
+      : LearnedIndex(checked(options)) {
+    entries_ = Storage::from_sorted(name(), space, keys, values, check, block);
+    build(space, options);
+  }
+
+  /// Measures error bounds from 8 to 2048, each with both strategies.
+  ///
+  /// Sorts once, then fits and asks for each of them: some 20 fits and 70
+  /// batches, most of which end with a fence of `space`.
+  ///
+  /// \param space, keys as for the constructor.
+  /// \param sample queries such as will be asked, in memory that `space` can
+  ///   access; as many as a batch has.
+  /// \param objective what to look for.
+  /// \returns options to build with, and the whole trade-off.
+  /// \throws Error as the constructor; if `keys` or `sample` is empty; and if
+  ///   no model is as small as the objective says, naming the smallest.
+  template <class Exec, class Keys, class Queries>
+  static LearnedTuning tune(const Exec& space, const Keys& keys,
+                            const Queries& sample, const Objective& objective);
+
+  /// The number of entries.
+  size_type size() const { return entries_.size(); }
+
+  /// Bytes that the index holds.
+  size_type memory_bytes() const { return data_bytes() + model_bytes(); }
+
+  /// Bytes of keys and values, with up to one line of padding.
+  size_type data_bytes() const { return entries_.memory_bytes(); }
+
+  /// Bytes of segments, levels and table.
+  size_type model_bytes() const {
+    return model_.extent(0) * sizeof(Segment) +
+           levels_.extent(0) * sizeof(build::SegmentLevel) +
+           cells_.extent(0) * sizeof(std::uint32_t);
+  }
+
+  /// Segments of the lowest level.
+  size_type segments() const { return segments_; }
+
+  /// Levels of segments; 0 for no entries.
+  int height() const { return static_cast<int>(levels_.extent(0)); }
+
+  /// The most ranks by which a segment misses a key's.
+  size_type epsilon() const { return epsilon_; }
+
+  /// How segments are found.
+  Strategy strategy() const {
+    return cells_.extent(0) > 0 ? Strategy::concise : Strategy::complete;
+  }
+
+  /// The handle for kernels: trivially copyable, non-owning.
+  Ref ref() const {
+    Ref ref;
+    ref.entries_ = entries_.ref();
+    ref.model_ = model_.data();
+    ref.levels_ = levels_.data();
+    ref.level_ends_ = level_ends_.data();
+    ref.cells_ = cells_.data();
+    ref.cell_count_ = static_cast<std::uint32_t>(cells_.extent(0));
+    ref.shift_ = shift_;
+    ref.height_ = height();
+    ref.lines_stay_ = size() * entry_bytes <= size_type{128} << 20;
+    ref.many_lines_ = epsilon_ >= 4 * size_type(line_entries);
+    return ref;
+  }
+
+ private:
+  /// An empty index, once the options are checked.
+  explicit LearnedIndex(const LearnedIndexOptions& options)
+      : epsilon_(
+            options.epsilon.value_or(std::clamp(line_entries * 3 / 4, 8, 12))) {
+  }
+
+  static const LearnedIndexOptions& checked(const LearnedIndexOptions& options);
+
+  template <class Exec>
+  void build(const Exec& space, const LearnedIndexOptions& options);
+
+  /// Bits that intercepts leave out of numbers up to `size`.
+  static int scale_of(size_type size) {
+    constexpr int bits = 32;
+    const int used = std::bit_width(size);
+    return used > bits ? used - bits : 0;
+  }
+
+  /// Writes the table of cells.
+  template <class Exec>
+  void tabulate(const Exec& space, const build::SegmentLevel& leaves);
+
+  /// The median of three batches of `lower_bound`, after one that warms up.
+  template <class Exec, class Queries>
+  double seconds_of_batch(const Exec& space, const Queries& queries) const;
+
+  Storage entries_;
+  Kokkos::View<Segment*, MemorySpace> model_;
+  Kokkos::View<build::SegmentLevel*, MemorySpace> levels_;
+  Kokkos::View<size_type*, Kokkos::HostSpace> level_ends_;
+  Kokkos::View<std::uint32_t*, MemorySpace> cells_;
+  size_type segments_ = 0;
+  size_type epsilon_ = 0;
+  int shift_ = 0;
+};
+
+/// The handle of a LearnedIndex in a kernel: see query::RefVerbs for its verbs.
+template <class Key, class Value, class MemorySpace, class Layout>
+class LearnedIndex<Key, Value, MemorySpace, Layout>::Ref
+    : public query::AscendingRef<Ref, Key, Value, Layout> {
+  using query::AscendingRef<Ref, Key, Value, Layout>::entries_;
+
+ public:
+  using query::AscendingRef<Ref, Key, Value, Layout>::size;
+  using pinned_type = Segment;  ///< what the search order consists of
+
+  /// Lanes that read a line together, 16 bytes each.
+  static constexpr int lanes = LearnedIndex::lanes;
+  /// The same.
+  static constexpr int most_lanes = lanes;
+  /// Not measured to pay.
+  static constexpr bool sorting_pays = false;
+  /// Whether partitions gain where they can. Measured on an H100: where a
+  /// lookup reads several lines.
+  KOKKOS_FUNCTION bool partitioning_pays(bool /*finds*/) const {
+    return many_lines_;
+  }
+
+  /// A handle of the empty index.
+  Ref() = default;
+
+  /// The positions of each lane's own keys, which the lanes of a group search
+  /// together.
+  ///
+  /// \tparam finds whether the first equal entry is wanted, or size(), instead
+  ///   of the lower bound.
+  template <bool finds, class Group, class Top, int Own>
+  KOKKOS_FUNCTION void search(const Group& group, const Top& top,
+                              const Key (&keys)[Own],
+                              size_type (&positions)[Own]) const {
+    if (size() == 0) {
+      for (int o = 0; o < Own; ++o) positions[o] = 0;
+    } else if (size() < (size_type{1} << 31)) {
+      search_with<finds, std::uint32_t>(group, top, keys, positions);
+    } else {
+      search_with<finds, size_type>(group, top, keys, positions);
+    }
+  }
+
+  /// How many segments are pinned for `steps` levels (−1: as many as fit) from
+  /// the root, at most `most`. For the host.
+  size_type pinned_size(int steps, size_type most) const {
+    if (size() == 0 || steps == 0) return 0;
+    const int lowest = steps < 0 || steps > height_ ? 0 : height_ - steps;
+    return std::min(level_ends_[lowest], most);
+  }
+
+  /// Segment i of the model, from the root.
+  KOKKOS_FUNCTION Segment pinned_key(size_type i) const { return model_[i]; }
+
+ private:
+  friend class LearnedIndex;
+
+  template <bool finds, class Index, class Group, class Top, int Own>
+  KOKKOS_FUNCTION void search_with(const Group& group, const Top& top,
+                                   const Key (&keys)[Own],
+                                   size_type (&positions)[Own]) const {
+    X x[Own];
+    for (int o = 0; o < Own; ++o) x[o] = query::code_bits(keys[o]);
+    Index near[Own];
+    if (cell_count_ > 0) {
+      const build::SegmentLevel leaves = levels_[0];
+      const X least = segments_at(top, leaves.first, 1)->key;
+      for (int o = 0; o < Own; ++o) {
+        const X i = x[o] > least ? X((x[o] - least) >> shift_) : X{0};
+        near[o] = cells_[i < cell_count_ ? i : cell_count_ - 1];
+      }
+      find_segments(group, top, leaves, x, near);
+      for (int o = 0; o < Own; ++o)
+        near[o] = expect(top, leaves, x[o], near[o]);
+    } else {
+      for (int o = 0; o < Own; ++o) near[o] = 0;
+      for (int level = height_ - 1; level >= 0; --level) {
+        const build::SegmentLevel at = levels_[level];
+        if (at.segments > 1) {
+          // From the segment before the one that is expected to be the next.
+          for (int o = 0; o < Own; ++o) {
+            const Index last = Index(at.segments) - 1;
+            const Index guess = near[o] < last ? near[o] : last;
+            near[o] = guess > 0 ? guess - 1 : 0;
+          }
+          find_segments(group, top, at, x, near);
+        }
+        for (int o = 0; o < Own; ++o) near[o] = expect(top, at, x[o], near[o]);
+      }
+    }
+    bool found[Own];
+    // The value beside a key is read again.
+    constexpr bool comes_back = finds && std::is_same_v<Layout, AoS>;
+    if (comes_back || lines_stay_) {
+      find_entries<finds, query::Reuse::often>(group, keys, near, found);
+    } else {
+      find_entries<finds, query::Reuse::never>(group, keys, near, found);
+    }
+    for (int o = 0; o < Own; ++o) {
+      const bool wanted =
+          finds ? found[o] && near[o] < size() : near[o] < size();
+      positions[o] = wanted ? size_type(near[o]) : size();
+    }
+  }
+
+  /// From guesses to the segments that hold the coordinates.
+  template <class Index, class Group, class Top, int Own>
+  KOKKOS_FUNCTION void find_segments(const Group& group, const Top& top,
+                                     const build::SegmentLevel& level,
+                                     const X (&x)[Own],
+                                     Index (&segments)[Own]) const {
+    const auto load = [&](Index first) {
+      return query::load_keys<window>(
+          group, segments_at(top, level.first + first, window), Index(0));
+    };
+    bool found[Own];
+    const auto count = static_cast<Index>(level.segments);
+    query::search_near<window, query::NearBound::not_above, false>(
+        group, load, count, x, segments, found);
+    for (int o = 0; o < Own; ++o) {
+      const Index not_above = segments[o] < count ? segments[o] : count;
+      segments[o] = not_above > 0 ? not_above - 1 : 0;
+    }
+  }
+
+  /// Where segment `segment` expects `x` in what is below, the next level or
+  /// the entries: not beyond the next segment's first.
+  template <class Index, class Top>
+  KOKKOS_FUNCTION Index expect(const Top& top, const build::SegmentLevel& level,
+                               X x, Index segment) const {
+    const Segment* const at = segments_at(top, level.first + segment, 2);
+    // In lines that were just read.
+    const Segment model = query::load<query::Reuse::often>(at);
+    std::uint32_t limit;
+    if constexpr (sizeof(X) == 4) {
+      limit = model.limit;
+    } else {
+      limit = at[1].intercept;
+    }
+    const Index first = Index(model.intercept) << level.scale;
+    const Index room = limit > model.intercept
+                           ? Index(limit - model.intercept) << level.scale
+                           : 0;
+    const float ranks =
+        x > model.key ? model.slope * static_cast<float>(x - model.key) : 0.0F;
+    // In this order, since large floats are no integers.
+    return first + (ranks < static_cast<float>(room) ? static_cast<Index>(ranks)
+                                                     : room);
+  }
+
+  /// From guesses to positions.
+  template <bool finds, query::Reuse reuse, class Index, class Group, int Own>
+  KOKKOS_FUNCTION void find_entries(const Group& group, const Key (&keys)[Own],
+                                    Index (&positions)[Own],
+                                    bool (&found)[Own]) const {
+    const auto load = [&](Index first) {
+      return query::load_entries<line_entries, reuse>(group, entries_, first);
+    };
+    for (int o = 0; o < Own; ++o) {
+      const Index last = Index(size()) - 1;
+      const Index guess = positions[o] < last ? positions[o] : last;
+      positions[o] = guess / Index(line_entries) * Index(line_entries);
+    }
+    query::search_near<line_entries, query::NearBound::below, finds>(
+        group, load, Index(size()), keys, positions, found);
+  }
+
+  /// Segment `first` of all and the `count` - 1 behind it.
+  template <class Top>
+  KOKKOS_FUNCTION const Segment* segments_at(const Top& top, size_type first,
+                                             int count) const {
+    return (top.holds(first, count) ? top.keys(model_) : model_) + first;
+  }
+
+  const Segment* model_ = nullptr;
+  const build::SegmentLevel* levels_ = nullptr;
+  const size_type* level_ends_ = nullptr;  // in host memory
+  const std::uint32_t* cells_ = nullptr;
+  std::uint32_t cell_count_ = 0;
+  int shift_ = 0;
+  int height_ = 0;
+  bool lines_stay_ = true;
+  bool many_lines_ = false;
+};
+
+template <class Key, class Value, class MemorySpace, class Layout>
+const LearnedIndexOptions&
+LearnedIndex<Key, Value, MemorySpace, Layout>::checked(
+    const LearnedIndexOptions& options) {
+  constexpr size_type most = size_type{1} << 20;
+  const auto check = [&](const char* what, size_type epsilon) {
+    if (epsilon < 1 || epsilon > most)
+      impl::fail("kindex::LearnedIndex", "options.", what, " is ", epsilon,
+                 ", not in 1...", most);
+  };
+  if (options.epsilon) check("epsilon", *options.epsilon);
+  check("upper_epsilon", options.upper_epsilon);
+  return options;
+}
+
+template <class Key, class Value, class MemorySpace, class Layout>
+template <class Exec>
+void LearnedIndex<Key, Value, MemorySpace, Layout>::build(
+    const Exec& space, const LearnedIndexOptions& options) {
+  if (size() == 0) return;
+  using Range = Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>;
+  using Segments = build::LinearSegments<X, MemorySpace>;
+  const std::string label = "kindex::LearnedIndex";
+  std::vector<Segments> fitted{build::fit_segments<X>(
+      space, label,
+      build::CoordinateOfEntry<typename Storage::Ref>{entries_.ref()}, size(),
+      epsilon_, options.chunks)};
+  while (fitted.back().count > 1)
+    fitted.push_back(build::fit_segments<X>(
+        space, label,
+        build::CoordinateOfSegment<X>{fitted.back().starts.data()},
+        fitted.back().count, options.upper_epsilon, options.chunks));
+
+  const auto alloc = [&](const char* what) {
+    return Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
+                              label + "::" + what);
+  };
+  // From the root, so that a prefix is what all lookups read.
+  std::vector<build::SegmentLevel> levels(fitted.size());
+  size_type segments = 0;
+  for (std::size_t level = fitted.size(); level-- > 0;) {
+    const size_type below = level == 0 ? size() : fitted[level - 1].count;
+    levels[level] = {segments, fitted[level].count, scale_of(below)};
+    segments += fitted[level].count + window;
+  }
+  model_ = Kokkos::View<Segment*, MemorySpace>(alloc("model"), segments);
+  levels_ = Kokkos::View<build::SegmentLevel*, MemorySpace>(alloc("levels"),
+                                                            levels.size());
+  level_ends_ = Kokkos::View<size_type*, Kokkos::HostSpace>(
+      Kokkos::view_alloc(Kokkos::WithoutInitializing, label + "::level_ends"),
+      levels.size());
+  for (std::size_t level = 0; level < levels.size(); ++level) {
+    const build::SegmentLevel& to = levels[level];
+    level_ends_(level) = to.first + to.segments + window;
+    const size_type below = level == 0 ? size() : levels[level - 1].segments;
+    Kokkos::parallel_for(
+        label + "::write_level", Range(space, 0, to.segments + window),
+        build::WriteLevel<X>{fitted[level].starts.data(),
+                             fitted[level].models.data(), to.segments, below,
+                             to.scale, model_.data() + to.first});
+    Kokkos::parallel_for(
+        label + "::write_levels", Kokkos::RangePolicy<Exec>(space, 0, 1),
+        build::WriteElement<build::SegmentLevel>{to, levels_.data() + level});
+  }
+  segments_ = levels[0].segments;
+  if (options.strategy == Strategy::complete) return;
+  tabulate(space, levels[0]);
+  if (options.strategy == Strategy::concise || cells_.extent(0) == 0 ||
+      size() < (size_type{1} << 16))
+    return;
+  const size_type most = size_type{1}
+                         << (query::DeviceTraits<Exec>::is_gpu ? 18 : 14);
+  const Kokkos::View<Key*, MemorySpace> sample(alloc("sample"),
+                                               std::min(size(), most));
+  Kokkos::parallel_for(label + "::draw_sample",
+                       Range(space, 0, sample.extent(0)),
+                       build::DrawKeys<Ref, Key>{ref(), sample.data()});
+  const double concise = seconds_of_batch(space, sample);
+  const auto cells = std::exchange(cells_, {});
+  if (seconds_of_batch(space, sample) > concise) cells_ = cells;
+}
+
+template <class Key, class Value, class MemorySpace, class Layout>
+template <class Exec, class Keys, class Queries>
+LearnedTuning LearnedIndex<Key, Value, MemorySpace, Layout>::tune(
+    const Exec& space, const Keys& keys, const Queries& sample,
+    const Objective& objective) {
+  const char* const function = "kindex::LearnedIndex::tune";
+  if (keys.extent(0) == 0) impl::fail(function, "keys is empty");
+  if (sample.extent(0) == 0) impl::fail(function, "sample is empty");
+  const auto entries = Storage::from_unsorted(name(), space, keys, block);
+  LearnedTuning tuning;
+  size_type least = ~size_type{0};
+  double best = 0;
+  for (size_type epsilon = 8; epsilon <= 2048; epsilon *= 2)
+    for (const Strategy strategy : {Strategy::concise, Strategy::complete}) {
+      LearnedTrial trial;
+      trial.options.epsilon = epsilon;
+      trial.options.strategy = strategy;
+      LearnedIndex index(trial.options);
+      index.entries_ = entries;
+      index.build(space, trial.options);
+      trial.segments = index.segments();
+      trial.model_bytes = index.model_bytes();
+      trial.lookups_per_second = static_cast<double>(sample.extent(0)) /
+                                 index.seconds_of_batch(space, sample);
+      tuning.trials.push_back(trial);
+      least = std::min(least, trial.model_bytes);
+      if (trial.model_bytes <= objective.model_bytes() &&
+          trial.lookups_per_second > best) {
+        best = trial.lookups_per_second;
+        tuning.options = trial.options;
+      }
+    }
+  if (least > objective.model_bytes())
+    impl::fail(function, "objective admits models up to ",
+               objective.model_bytes(), " bytes, but the smallest has ", least);
+  return tuning;
+}
+
+template <class Key, class Value, class MemorySpace, class Layout>
+template <class Exec>
+void LearnedIndex<Key, Value, MemorySpace, Layout>::tabulate(
+    const Exec& space, const build::SegmentLevel& leaves) {
+  // A cell for each segment; none where segments cannot be numbered in it.
+  if (leaves.segments > std::numeric_limits<std::uint32_t>::max() / 2) return;
+  const std::string label = "kindex::LearnedIndex";
+  Segment ends[2];
+  const auto fetch = [&](size_type i, Segment& to) {
+    Kokkos::deep_copy(space, Kokkos::View<Segment, Kokkos::HostSpace>(&to),
+                      Kokkos::subview(model_, leaves.first + i));
+  };
+  fetch(0, ends[0]);
+  fetch(leaves.segments - 1, ends[1]);
+  space.fence(label + "::tabulate: the range of coordinates");
+  const X range = ends[1].key - ends[0].key;
+  const int bits = std::bit_width(std::bit_ceil(leaves.segments)) - 1;
+  const int used = std::bit_width(range);
+  const int shift = used > bits ? used - bits : 0;
+  const size_type count = size_type(range >> shift) + 1;
+  const Kokkos::View<std::uint32_t*, MemorySpace> cells(
+      Kokkos::view_alloc(space, Kokkos::WithoutInitializing, label + "::cells"),
+      count);
+  Kokkos::parallel_for(
+      label + "::write_cells",
+      Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>(space, 0, count),
+      build::WriteCells<X>{model_.data() + leaves.first, leaves.segments, shift,
+                           cells.data()});
+  cells_ = cells;
+  shift_ = shift;
+}
+
+template <class Key, class Value, class MemorySpace, class Layout>
+template <class Exec, class Queries>
+double LearnedIndex<Key, Value, MemorySpace, Layout>::seconds_of_batch(
+    const Exec& space, const Queries& queries) const {
+  const Kokkos::View<size_type*, MemorySpace> ranks(
+      Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
+                         "kindex::LearnedIndex::trial"),
+      queries.extent(0));
+  const auto policy = LookupPolicy().set_reordering(Reordering::none);
+  this->lower_bound(space, queries, ranks, policy);
+  std::array<double, 3> seconds{};
+  for (double& time : seconds) {
+    space.fence("kindex::LearnedIndex::trial: before a batch");
+    const Kokkos::Timer timer;
+    this->lower_bound(space, queries, ranks, policy);
+    space.fence("kindex::LearnedIndex::trial: a batch");
+    time = timer.seconds();
+  }
+  std::sort(seconds.begin(), seconds.end());
+  return seconds[1];
+}
+
+/// \cond
+template <class Exec, class Keys>
+LearnedIndex(const Exec&, const Keys&, const LearnedIndexOptions& = {})
+    -> LearnedIndex<typename Keys::non_const_value_type, std::uint32_t,
+                    typename Exec::memory_space>;
+template <class Exec, class Keys, class Values>
+requires Kokkos::is_view_v<Values> LearnedIndex(const Exec&, const Keys&,
+                                                const Values&,
+                                                const LearnedIndexOptions& = {})
+->LearnedIndex<typename Keys::non_const_value_type,
+               typename Values::non_const_value_type,
+               typename Exec::memory_space>;
+template <class Exec, class Keys>
+LearnedIndex(const Exec&, SortedTag, const Keys&, Check = Check::on,
+             const LearnedIndexOptions& = {})
+    -> LearnedIndex<typename Keys::non_const_value_type, std::uint32_t,
+                    typename Exec::memory_space>;
+template <class Exec, class Keys, class Values>
+requires Kokkos::is_view_v<Values> LearnedIndex(const Exec&, SortedTag,
+                                                const Keys&, const Values&,
+                                                Check = Check::on,
+                                                const LearnedIndexOptions& = {})
+->LearnedIndex<typename Keys::non_const_value_type,
+               typename Values::non_const_value_type,
+               typename Exec::memory_space>;
+/// \endcond
+
+}  // namespace kindex
+
+#endif
