@@ -12,6 +12,7 @@
 #include "Tuned.hpp"
 
 #include <kindex/Eytzinger.hpp>
+#include <kindex/LearnedIndex.hpp>
 #include <kindex/PivotTree.hpp>
 #include <kindex/SortedArray.hpp>
 
@@ -26,12 +27,12 @@ class Variants {
  public:
   Variants(List& all, std::string name) : all_(all), name_(std::move(name)) {}
 
-  template <class Policy>
+  template <class Policy, class BuildOptions = PivotTreeOptions>
   void add(const std::string& setting, const Policy& policy,
-           const PivotTreeOptions& build = {}) {
+           const BuildOptions& build = {}) {
     using Variant = Tuned<Index, Policy, Op::lower_bound>;
-    all_.template add_ablation<Variant>(name_ + '+' + setting,
-                                        Tuning<Policy>{policy, build});
+    all_.template add_ablation<Variant>(
+        name_ + '+' + setting, Tuning<Policy, BuildOptions>{policy, build});
   }
 
   /// The index itself under this name.
@@ -196,6 +197,35 @@ void add_pivot_tree_ablations(IndexList<Key, Value, Exec>& all) {
       variants.add_levels({0, 8, 16, 20, 24});
     }
   });
+}
+
+template <class Key, class Value, class Exec>
+void add_learned_index_ablations(IndexList<Key, Value, Exec>& all) {
+  using Index = LearnedIndex<Key, Value, typename Exec::memory_space>;
+  Variants<Index, IndexList<Key, Value, Exec>> variants(all, "learned_index");
+  for (int epsilon : {4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048})
+    for (const auto& [name, strategy] :
+         {std::pair("concise", Strategy::concise),
+          std::pair("complete", Strategy::complete)}) {
+      LearnedIndexOptions options;
+      options.epsilon = static_cast<size_type>(epsilon);
+      options.strategy = strategy;
+      const std::string setting =
+          "epsilon_" + std::to_string(epsilon) + '+' + name;
+      variants.add(setting, LookupPolicy(), options);
+      if (epsilon == 16 || epsilon == 128) {
+        variants.add(setting + "+pinned_8_kib",
+                     BasicLookupPolicy<PinnedTop>().set_pinned_bytes(8192),
+                     options);
+        variants.add(setting + "+pinned_32_kib",
+                     BasicLookupPolicy<PinnedTop>().set_pinned_bytes(32768),
+                     options);
+        variants.add(setting + "+partitioned",
+                     LookupPolicy().set_reordering(Reordering::partitioned),
+                     options);
+      }
+    }
+  variants.add_scheduling();
 }
 
 }  // namespace kindex::perf

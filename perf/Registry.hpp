@@ -14,11 +14,15 @@
 #ifdef KINDEX_PERF_HAVE_ABSL
 #include "baselines/AbslBtree.hpp"
 #endif
+#ifdef KINDEX_PERF_HAVE_PGM
+#include "baselines/PgmIndex.hpp"
+#endif
 #ifdef KOKKOS_ENABLE_CUDA
 #include "cuda/ThrustLowerBound.hpp"
 #endif
 
 #include <kindex/Eytzinger.hpp>
+#include <kindex/LearnedIndex.hpp>
 #include <kindex/PivotTree.hpp>
 #include <kindex/SortedArray.hpp>
 
@@ -32,6 +36,8 @@ template <class Key, class Value, class Exec>
 void add_eytzinger_ablations(IndexList<Key, Value, Exec>& all);
 template <class Key, class Value, class Exec>
 void add_pivot_tree_ablations(IndexList<Key, Value, Exec>& all);
+template <class Key, class Value, class Exec>
+void add_learned_index_ablations(IndexList<Key, Value, Exec>& all);
 #endif
 
 template <class Key, class Value, class Exec>
@@ -45,6 +51,7 @@ IndexList<Key, Value, Exec> registered_indexes() {
   all.template add<PivotTree<Key, Value, Memory>>("pivot_tree");
   all.template add<PivotTree<Key, Value, Memory, AoS>>("pivot_tree_aos");
   all.template add<Eytzinger<Key, Value, Memory>>("eytzinger");
+  all.template add<LearnedIndex<Key, Value, Memory>>("learned_index");
   if constexpr (!is_host<Exec> && (sizeof(Key) == 4 || sizeof(Key) == 8)) {
     constexpr int half_line = 32 / sizeof(Key) + 1;
     using Narrow = PivotTree<Key, Value, Memory, SoA, half_line>;
@@ -61,6 +68,8 @@ IndexList<Key, Value, Exec> registered_indexes() {
     add_partitioned.template operator()<PivotTree<Key, Value, Memory, AoS>>(
         "pivot_tree_aos_partitioned");
     add_partitioned.template operator()<Narrow>("pivot_tree_32b_partitioned");
+    add_partitioned.template operator()<LearnedIndex<Key, Value, Memory>>(
+        "learned_index_partitioned");
     add_partitioned.template operator()<NarrowAoS>(
         "pivot_tree_32b_aos_partitioned");
   }
@@ -72,6 +81,12 @@ IndexList<Key, Value, Exec> registered_indexes() {
     all.template add<StdLowerBound<Key, Value>>("std_lower_bound");
 #ifdef KINDEX_PERF_HAVE_ABSL
     all.template add<AbslBtree<Key, Value>>("absl_btree");
+#endif
+#ifdef KINDEX_PERF_HAVE_PGM
+    // What that library's segments are tested for.
+    if constexpr (std::is_same_v<Key, std::uint32_t> ||
+                  std::is_same_v<Key, std::uint64_t>)
+      all.template add<PgmIndex<Key, Value>>("pgm_index");
 #endif
   }
 #ifdef KOKKOS_ENABLE_CUDA
@@ -87,6 +102,7 @@ IndexList<Key, Value, Exec> registered_indexes() {
     add_sorted_array_ablations(all);
     add_eytzinger_ablations(all);
     add_pivot_tree_ablations(all);
+    add_learned_index_ablations(all);
   }
 #endif
   return all;

@@ -15,10 +15,10 @@
 namespace kindex::perf {
 
 /// How an index is built and asked.
-template <class Policy>
+template <class Policy, class BuildOptions = PivotTreeOptions>
 struct Tuning {
   Policy policy = {};
-  PivotTreeOptions build = {};  ///< for indexes that take them
+  BuildOptions build = {};  ///< for indexes that take them
 };
 
 /// `Index` under a tuning, in temporary memory that it keeps: the first batch
@@ -33,8 +33,8 @@ class Tuned {
  public:
   using hits_type = typename Index::hits_type;
 
-  template <class Exec, class... Arguments>
-  Tuned(const Exec& space, const Tuning<Policy>& tuning,
+  template <class Exec, class BuildOptions, class... Arguments>
+  Tuned(const Exec& space, const Tuning<Policy, BuildOptions>& tuning,
         const Arguments&... arguments)
       : index_(build(tuning.build, space, arguments...)),
         policy_(tuning.policy) {}
@@ -65,32 +65,32 @@ class Tuned {
  private:
   using Workspace = Kokkos::View<std::byte*, typename Index::memory_space>;
 
-  template <class Exec, class Keys>
-  static Index build(const PivotTreeOptions& options, const Exec& space,
-                     SortedTag, const Keys& keys) {
+  template <class BuildOptions, class Exec, class Keys>
+  static Index build(const BuildOptions& options, const Exec& space, SortedTag,
+                     const Keys& keys) {
     if constexpr (std::is_constructible_v<Index, Exec, SortedTag, Keys, Check,
-                                          PivotTreeOptions>)
+                                          BuildOptions>)
       return Index(space, sorted, keys, Check::on, options);
     else
       return Index(space, sorted, keys);
   }
 
-  template <class Exec, class Keys, class Values>
+  template <class BuildOptions, class Exec, class Keys, class Values>
   requires Kokkos::is_view_v<Keys>
-  static Index build(const PivotTreeOptions& options, const Exec& space,
+  static Index build(const BuildOptions& options, const Exec& space,
                      const Keys& keys, const Values& values) {
     if constexpr (std::is_constructible_v<Index, Exec, Keys, Values,
-                                          PivotTreeOptions>)
+                                          BuildOptions>)
       return Index(space, keys, values, options);
     else
       return Index(space, keys, values);
   }
 
-  template <class Exec, class Keys, class Values>
-  static Index build(const PivotTreeOptions& options, const Exec& space,
-                     SortedTag, const Keys& keys, const Values& values) {
+  template <class BuildOptions, class Exec, class Keys, class Values>
+  static Index build(const BuildOptions& options, const Exec& space, SortedTag,
+                     const Keys& keys, const Values& values) {
     if constexpr (std::is_constructible_v<Index, Exec, SortedTag, Keys, Values,
-                                          Check, PivotTreeOptions>)
+                                          Check, BuildOptions>)
       return Index(space, sorted, keys, values, Check::on, options);
     else
       return Index(space, sorted, keys, values);

@@ -812,6 +812,8 @@ ABLATIONS = [
     ("Cooperation of lanes",
      r"(?P<base>\w+)\+(?P<setting>one_key_per_lane|one_thread)", True),
     ("Fan-out", r"(?P<base>\w+)_(?P<setting>k\d+)", False),
+    ("Error bounds and search of a learned index",
+     r"(?P<base>\w+)\+(?P<setting>epsilon_\d+\+\w+(\+\w+)?)", True),
     ("The promise that queries are sorted",
      r"(?P<base>\w+)\+(?P<setting>sorted_queries)", True),
 ]
