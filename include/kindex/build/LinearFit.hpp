@@ -488,6 +488,25 @@ namespace impl {
 
 __extension__ typedef __int128 Int128;
 
+/// Arrays side by side, each from a multiple of 16 bytes.
+struct ArrayLayout {
+  size_type bytes = 0;
+
+  /// Where the next one begins, of `count` elements.
+  template <class T>
+  size_type take(size_type count) {
+    const size_type begin = (bytes + 15) / 16 * 16;
+    bytes = begin + count * sizeof(T);
+    return begin;
+  }
+};
+
+/// The array at `offset` of `memory`.
+template <class T>
+T* array_at(std::byte* memory, size_type offset) {
+  return reinterpret_cast<T*>(memory + offset);
+}
+
 /// One fit, its memory and its kernels.
 template <class Types, class Exec, class CoordinateOf>
 class LinearFitter {
@@ -516,7 +535,7 @@ class LinearFitter {
             std::min<size_type>(2 * plan_.epsilon + 1, plan_.hull_size - 1) +
         2;
     // One allocation: each costs as much as a kernel.
-    Layout layout;
+    ArrayLayout layout;
     const size_type segments =
         layout.take<FittedSegment<X>>(plan_.chunks * plan_.capacity);
     const size_type extensions = layout.take<FittedSegment<X>>(
@@ -529,14 +548,14 @@ class LinearFitter {
     const size_type scratch = layout.take<typename Types::Point>(
         size_type(workers_) * 2 * plan_.hull_size);
     const auto memory = view<std::byte>("memory", layout.bytes);
-    plan_.segments = at<FittedSegment<X>>(memory, segments);
-    plan_.extensions = at<FittedSegment<X>>(memory, extensions);
-    plan_.fitted = at<FittedChunk>(memory, fitted_at);
-    plan_.hulls = at<FitHulls<Types>>(memory, hulls);
-    plan_.scratch = at<typename Types::Point>(memory, scratch);
-    auto* const stitched = at<FittedChunk>(memory, stitched_at);
-    auto* const first = at<size_type>(memory, first_at);
-    auto* const offset = at<size_type>(memory, offset_at);
+    plan_.segments = array_at<FittedSegment<X>>(memory.data(), segments);
+    plan_.extensions = array_at<FittedSegment<X>>(memory.data(), extensions);
+    plan_.fitted = array_at<FittedChunk>(memory.data(), fitted_at);
+    plan_.hulls = array_at<FitHulls<Types>>(memory.data(), hulls);
+    plan_.scratch = array_at<typename Types::Point>(memory.data(), scratch);
+    auto* const stitched = array_at<FittedChunk>(memory.data(), stitched_at);
+    auto* const first = array_at<size_type>(memory.data(), first_at);
+    auto* const offset = array_at<size_type>(memory.data(), offset_at);
     run("fit_chunks", FitChunks<Exec, Types, CoordinateOf>{plan_});
     run("stitch_chunks",
         StitchChunks<Exec, Types, CoordinateOf>{plan_, stitched});
@@ -560,24 +579,6 @@ class LinearFitter {
   }
 
  private:
-  /// Arrays side by side, each from a multiple of 16 bytes.
-  struct Layout {
-    size_type bytes = 0;
-
-    template <class T>
-    size_type take(size_type count) {
-      const size_type begin = (bytes + 15) / 16 * 16;
-      bytes = begin + count * sizeof(T);
-      return begin;
-    }
-  };
-
-  template <class T>
-  static T* at(const Kokkos::View<std::byte*, Memory>& memory,
-               size_type offset) {
-    return reinterpret_cast<T*>(memory.data() + offset);
-  }
-
   template <class T>
   Kokkos::View<T*, Memory> view(const char* what, size_type size) const {
     return Kokkos::View<T*, Memory>(
