@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <kindex/build/LinearFit.hpp>
 #include <random>
@@ -283,6 +284,47 @@ TYPED_TEST(LinearFits, FullHulls) {
     const auto result = fit<TypeParam>(xs, 64, chunks);
     expect_near(xs, result, 64, std::to_string(chunks));
     EXPECT_LE(result.starts.size(), xs.size() / 512 + chunks);
+  }
+}
+
+/// Chains of segments that stay out of step, so that one is cut, and there an
+/// arc that fills a hull only because the points before it are cut off: once,
+/// what followed kept a line that had not seen it.
+TYPED_TEST(LinearFits, FullHullsWhereChainsAreCut) {
+  using X = std::uint64_t;
+  constexpr std::size_t half = 34000;
+  constexpr size_type epsilon = 4;
+  constexpr double growth = 0.0007;
+  std::mt19937_64 rng(1);
+  const auto between = [&](double low, double high) {
+    return low + (high - low) * std::ldexp(double(rng() >> 11), -53);
+  };
+  for (int round = 0; round < 50; ++round) {
+    const double length = std::sqrt(16 * epsilon / growth);
+    const std::size_t corner = half + std::size_t(between(97, 107) * length);
+    const double jump = between(1.2, 2.1) * epsilon;
+    const double bend = std::pow(10, between(-7, -5));
+    std::vector<X> xs;
+    double x = 1e4, step = 6;
+    for (std::size_t i = 0; i < 2 * half; ++i) {
+      xs.push_back(static_cast<X>(x));
+      if (i < half - 2000) {
+        x = i + 1 == half - 2000 ? 1e6 : x + step;
+      } else if (i < corner) {
+        // Each step is in proportion to where it starts.
+        step = x * growth;
+        x += step;
+      } else if (i == corner) {
+        x += step * (jump + 1);
+      } else {
+        x += step * (1 - bend * double(i - corner));
+      }
+    }
+    ASSERT_TRUE(std::is_sorted(xs.begin(), xs.end()));
+    ASSERT_LT(x, 1.8e19);
+    expect_near(xs, fit<TypeParam>(xs, epsilon, 2), epsilon,
+                "round " + std::to_string(round));
+    if (::testing::Test::HasFatalFailure()) return;
   }
 }
 

@@ -124,8 +124,13 @@ struct FitPlan {
   KOKKOS_FUNCTION FittedSegment<X>* segments_of(size_type c) const {
     return segments + c * capacity;
   }
+  /// Extensions of a chunk at most: the piece that is cut lies in one chunk,
+  /// and ends early only where a hull is full.
+  KOKKOS_FUNCTION size_type extension_capacity() const {
+    return most_extensions + 2 + chunk_size / size_type(hull_size - 1);
+  }
   KOKKOS_FUNCTION FittedSegment<X>* extensions_of(size_type c) const {
-    return extensions + c * (most_extensions + 2);
+    return extensions + c * extension_capacity();
   }
 };
 
@@ -394,8 +399,13 @@ struct StitchChunks {
       position = 0;
     }
     const bool ends = other == plan.chunks;
-    walk.extend(point, ends ? plan.points.end()
-                            : plan.segments_of(other)[position].point);
+    const size_type stop =
+        ends ? plan.points.end() : plan.segments_of(other)[position].point;
+    // Without the points before them, these may fill a hull.
+    while ((point = walk.extend(point, stop)) < stop) {
+      Worker::write(extensions[chunk.extensions++], walk.segment());
+      walk.restart();
+    }
     Worker::write(extensions[chunk.extensions++], walk.segment());
     if (!ends) {
       chunk.next = static_cast<std::uint32_t>(other);
@@ -539,7 +549,7 @@ class LinearFitter {
     const size_type segments =
         layout.take<FittedSegment<X>>(plan_.chunks * plan_.capacity);
     const size_type extensions = layout.take<FittedSegment<X>>(
-        plan_.chunks * (Plan::most_extensions + 2));
+        plan_.chunks * plan_.extension_capacity());
     const size_type fitted_at = layout.take<FittedChunk>(plan_.chunks);
     const size_type stitched_at = layout.take<FittedChunk>(plan_.chunks);
     const size_type hulls = layout.take<FitHulls<Types>>(plan_.chunks);
@@ -662,8 +672,8 @@ class LinearFitter {
 /// A segment also ends where a hull has 1024 points, which only points on a
 /// strictly curved line have.
 ///
-/// Memory for the call: for each chunk of C indices C / (2·epsilon) + 104
-/// segments of 32 bytes and 2 KiB; 32 KiB for each worker, up to 32 per
+/// Memory for the call: for each chunk of C indices C / (2·epsilon) + C / 1000
+/// + 104 segments of 32 bytes and 2 KiB; 32 KiB for each worker, up to 32 per
 /// multiprocessor or one per host thread. Three kernels, a fence to learn the
 /// number of segments, one more kernel; unless `chunks` is given, one kernel
 /// and one fence before. Freeing memory fences all instances.
@@ -673,7 +683,8 @@ class LinearFitter {
 /// \param x `x(i)` for i < n: ascending coordinates, called in kernels.
 /// \param n how many.
 /// \param epsilon the error bound, at least 1.
-/// \param chunks pieces; 0: as many as give each about four segments, by a
+/// \param chunks pieces (many more than a quarter of the segments cost time:
+///   their chains meet late); 0: as many as give each about four segments, by a
 /// probe
 ///   of 64 places; at most n / 2^14 and 4096.
 template <class X, class Exec, class CoordinateOf>

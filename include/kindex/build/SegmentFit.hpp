@@ -400,8 +400,9 @@ class SegmentFit {
     return static_cast<double>(b.y - a.y) / static_cast<double>(X(b.x - a.x));
   }
   KOKKOS_FUNCTION double intercept_at(const Point& point, double slope) const {
-    return static_cast<double>(point.y) -
-           slope * static_cast<double>(X(point.x - start_));
+    // Fused on every device, so that all find the same intercept.
+    return Kokkos::fma(-slope, static_cast<double>(X(point.x - start_)),
+                       static_cast<double>(point.y));
   }
 
   Rank epsilon_;
