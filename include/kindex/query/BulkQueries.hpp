@@ -5,6 +5,7 @@
 /// \file
 /// The verbs of a batch of queries, written once for all indexes.
 
+#include <kindex/query/HostBatches.hpp>
 #include <kindex/query/LookupKernel.hpp>
 #include <kindex/query/Partition.hpp>
 #include <kindex/query/Ranges.hpp>
@@ -22,6 +23,21 @@ namespace kindex::query {
 /// - Queries and results are rank-1 Views of any layout in memory that the
 ///   instance's execution space can access; results have one element per
 ///   query. An empty batch does nothing.
+/// - They may also all be in host memory that the instance's execution space
+///   cannot access, pageable or not. Then the batch goes through a pipeline of
+///   staging memory in buckets (see HostBatches): the call is ordered behind
+///   earlier work on `space`, which it fences, and returns when the results are
+///   there; the Views may then be written or freed. The first call allocates
+///   that memory, later ones use it again, several at once each their own; it
+///   is freed when Kokkos is finalised. Some Views here and others there do not
+///   compile: whether a call is asynchronous must be plain to see, and which of
+///   them is worth a copy only the caller knows.
+/// - HostBatches in the place of `space` control buckets and memory, and take
+///   Views in any memory that the host can access.
+/// - Each bucket is searched under the policy given. It is never partitioned by
+///   Reordering::automatic, and by Reordering::partitioned in the policy's
+///   workspace, if it has one, which the buckets in flight share: as many of
+///   `workspace_bytes(bucket, policy)` bytes each as fit it, at least one.
 /// - Queries may have another type than the keys (see is_comparable_v): they
 ///   are compared exactly. A NaN query is a miss, and its rank is size().
 /// - A failed precondition throws Error before anything is written.
@@ -45,24 +61,25 @@ class BulkQueries {
   /// input, whose key equals `queries(i)`, or `missing`.
   ///
   /// \throws Error if `out` has not one element per query.
-  template <class Exec, class Queries, class Out,
+  template <class Space, class Queries, class Out,
             AnyLookupPolicy Policy = LookupPolicy>
-  void find(const Exec& space, const Queries& queries, const Out& out,
+  void find(const Space& space, const Queries& queries, const Out& out,
             Value missing, const Policy& policy = {}) const {
     static_assert(
         std::is_assignable_v<typename Out::reference_type, const Value&>,
         "kindex: out cannot hold the index's values");
-    const auto q = input<Exec>(queries);
-    const auto o = strided_output<Exec>("kindex::find", "out", out, q.size);
+    using Site = impl::Site<Space, Queries, Out>;
+    const auto q = input<Site>(queries);
+    const auto o = output<Site>("kindex::find", "out", out, q.size);
     using Verb =
         FindVerb<Key, Value, element<Queries>, typename Out::value_type>;
-    run(space, "find", Verb{{q, o}, missing}, q.size, policy);
+    run<Site>(space, "find", Verb{{q, o}, missing}, q.size, policy);
   }
 
   /// The same with all bits one for an absent key.
-  template <class Exec, class Queries, class Out,
+  template <class Space, class Queries, class Out,
             AnyLookupPolicy Policy = LookupPolicy>
-  void find(const Exec& space, const Queries& queries, const Out& out,
+  void find(const Space& space, const Queries& queries, const Out& out,
             const Policy& policy = {}) const {
     find(space, queries, out, default_missing<Value>(), policy);
   }
@@ -72,16 +89,17 @@ class BulkQueries {
   /// \param space, queries, policy as for all verbs.
   /// \param out a View of `bool` or of any integer type (1 and 0).
   /// \throws Error if `out` has not one element per query.
-  template <class Exec, class Queries, class Out,
+  template <class Space, class Queries, class Out,
             AnyLookupPolicy Policy = LookupPolicy>
-  void contains(const Exec& space, const Queries& queries, const Out& out,
+  void contains(const Space& space, const Queries& queries, const Out& out,
                 const Policy& policy = {}) const {
     static_assert(std::is_integral_v<typename Out::value_type>,
                   "kindex: contains writes bool or integers");
-    const auto q = input<Exec>(queries);
-    const auto o = strided_output<Exec>("kindex::contains", "out", out, q.size);
+    using Site = impl::Site<Space, Queries, Out>;
+    const auto q = input<Site>(queries);
+    const auto o = output<Site>("kindex::contains", "out", out, q.size);
     using Verb = ContainsVerb<Key, element<Queries>, typename Out::value_type>;
-    run(space, "contains", Verb{{q, o}}, q.size, policy);
+    run<Site>(space, "contains", Verb{{q, o}}, q.size, policy);
   }
 
   /// Writes to `ranks(i)` the number of keys below `queries(i)`.
@@ -90,9 +108,9 @@ class BulkQueries {
   /// \param ranks a View of any integer type that can hold size().
   /// \throws Error if `ranks` has not one element per query, or elements too
   ///   narrow for size().
-  template <class Exec, class Queries, class Ranks,
+  template <class Space, class Queries, class Ranks,
             AnyLookupPolicy Policy = LookupPolicy>
-  void lower_bound(const Exec& space, const Queries& queries,
+  void lower_bound(const Space& space, const Queries& queries,
                    const Ranks& ranks, const Policy& policy = {}) const {
     bound<false>(space, "kindex::lower_bound", "lower_bound", queries, ranks,
                  policy);
@@ -104,9 +122,9 @@ class BulkQueries {
   /// \param ranks a View of any integer type that can hold size().
   /// \throws Error if `ranks` has not one element per query, or elements too
   ///   narrow for size().
-  template <class Exec, class Queries, class Ranks,
+  template <class Space, class Queries, class Ranks,
             AnyLookupPolicy Policy = LookupPolicy>
-  void upper_bound(const Exec& space, const Queries& queries,
+  void upper_bound(const Space& space, const Queries& queries,
                    const Ranks& ranks, const Policy& policy = {}) const {
     bound<true>(space, "kindex::upper_bound", "upper_bound", queries, ranks,
                 policy);
@@ -116,34 +134,36 @@ class BulkQueries {
   /// to `last(i)`, as one kernel.
   ///
   /// \throws Error as lower_bound, for either View.
-  template <class Exec, class Queries, class First, class Last,
+  template <class Space, class Queries, class First, class Last,
             AnyLookupPolicy Policy = LookupPolicy>
-  void equal_range(const Exec& space, const Queries& queries,
+  void equal_range(const Space& space, const Queries& queries,
                    const First& first, const Last& last,
                    const Policy& policy = {}) const {
-    const auto q = input<Exec>(queries);
+    using Site = impl::Site<Space, Queries, First, Last>;
+    const auto q = input<Site>(queries);
     const auto f =
-        rank_output<Exec>("kindex::equal_range", "first", first, q.size);
+        rank_output<Site>("kindex::equal_range", "first", first, q.size);
     const auto l =
-        rank_output<Exec>("kindex::equal_range", "last", last, q.size);
+        rank_output<Site>("kindex::equal_range", "last", last, q.size);
     using Verb = PairVerb<Key, element<Queries>, typename First::value_type,
                           typename Last::value_type, PairForm::bounds>;
-    run(space, "equal_range", Verb{q, q, f, l}, q.size, policy);
+    run<Site>(space, "equal_range", Verb{q, q, f, l}, q.size, policy);
   }
 
   /// Writes to `counts(i)` the number of entries whose key equals
   /// `queries(i)`.
   ///
   /// \throws Error as lower_bound.
-  template <class Exec, class Queries, class Counts,
+  template <class Space, class Queries, class Counts,
             AnyLookupPolicy Policy = LookupPolicy>
-  void count(const Exec& space, const Queries& queries, const Counts& counts,
+  void count(const Space& space, const Queries& queries, const Counts& counts,
              const Policy& policy = {}) const {
-    const auto q = input<Exec>(queries);
-    const auto c = rank_output<Exec>("kindex::count", "counts", counts, q.size);
+    using Site = impl::Site<Space, Queries, Counts>;
+    const auto q = input<Site>(queries);
+    const auto c = rank_output<Site>("kindex::count", "counts", counts, q.size);
     using Verb = PairVerb<Key, element<Queries>, typename Counts::value_type,
                           typename Counts::value_type, PairForm::count>;
-    run(space, "count", Verb{q, q, c, {}}, q.size, policy);
+    run<Site>(space, "count", Verb{q, q, c, {}}, q.size, policy);
   }
 
   /// Writes to `counts(i)` the number of entries with
@@ -151,17 +171,18 @@ class BulkQueries {
   ///
   /// \throws Error if `hi` has not as many elements as `lo`, otherwise as
   ///   lower_bound.
-  template <class Exec, class Lo, class Hi, class Counts,
+  template <class Space, class Lo, class Hi, class Counts,
             AnyLookupPolicy Policy = LookupPolicy>
-  void range_count(const Exec& space, const Lo& lo, const Hi& hi,
+  void range_count(const Space& space, const Lo& lo, const Hi& hi,
                    const Counts& counts, const Policy& policy = {}) const {
-    const auto l = input<Exec>(lo);
-    const auto h = range_end<Exec, Lo>("kindex::range_count", hi, l.size);
+    using Site = impl::Site<Space, Lo, Hi, Counts>;
+    const auto l = input<Site>(lo);
+    const auto h = range_end<Site, Lo>("kindex::range_count", hi, l.size);
     const auto c =
-        rank_output<Exec>("kindex::range_count", "counts", counts, l.size);
+        rank_output<Site>("kindex::range_count", "counts", counts, l.size);
     using Verb = PairVerb<Key, element<Lo>, typename Counts::value_type,
                           typename Counts::value_type, PairForm::count>;
-    run(space, "range_count", Verb{l, h, c, {}}, l.size, policy);
+    run<Site>(space, "range_count", Verb{l, h, c, {}}, l.size, policy);
   }
 
   /// The values of the entries with `lo(i) <= key <= hi(i)`, as CSR; no
@@ -171,13 +192,15 @@ class BulkQueries {
   /// must know the number of hits to allocate the result; the copy is
   /// asynchronous. Allocates the result and, unless the policy has a
   /// workspace, `workspace_bytes(m)` bytes behind the offsets, which live as
-  /// long as they. Moves each hit's value once in and once out.
+  /// long as they. Moves each hit's value once in and once out. `lo` and `hi`
+  /// in host memory are read, bucket by bucket, before the call returns; hits
+  /// are in the index's memory all the same.
   ///
   /// \throws Error if `hi` has not as many elements as `lo`, or the policy's
   ///   workspace is too small.
-  template <class Exec, class Lo, class Hi,
+  template <class Space, class Lo, class Hi,
             AnyLookupPolicy Policy = LookupPolicy>
-  hits_type range(const Exec& space, const Lo& lo, const Hi& hi,
+  hits_type range(const Space& space, const Lo& lo, const Hi& hi,
                   const Policy& policy = {}) const {
     hits_type hits;
     materialise(space, lo, hi, policy, false, hits);
@@ -187,9 +210,9 @@ class BulkQueries {
   /// The same with the hits' keys, which are copied, too.
   ///
   /// \throws Error as without keys.
-  template <class Exec, class Lo, class Hi,
+  template <class Space, class Lo, class Hi,
             AnyLookupPolicy Policy = LookupPolicy>
-  hits_type range(const Exec& space, const Lo& lo, const Hi& hi, WithKeysTag,
+  hits_type range(const Space& space, const Lo& lo, const Hi& hi, WithKeysTag,
                   const Policy& policy = {}) const {
     hits_type hits;
     materialise(space, lo, hi, policy, true, hits);
@@ -203,9 +226,9 @@ class BulkQueries {
   /// must be done with `hits`. If memory runs out, `hits` is empty.
   ///
   /// \throws Error as above, leaving `hits` as it was.
-  template <class Exec, class Lo, class Hi,
+  template <class Space, class Lo, class Hi,
             AnyLookupPolicy Policy = LookupPolicy>
-  void range(const Exec& space, const Lo& lo, const Hi& hi, hits_type& hits,
+  void range(const Space& space, const Lo& lo, const Hi& hi, hits_type& hits,
              const Policy& policy = {}) const {
     materialise(space, lo, hi, policy, false, hits);
   }
@@ -213,39 +236,46 @@ class BulkQueries {
   /// The same with the hits' keys.
   ///
   /// \throws Error as above, leaving `hits` as it was.
-  template <class Exec, class Lo, class Hi,
+  template <class Space, class Lo, class Hi,
             AnyLookupPolicy Policy = LookupPolicy>
-  void range(const Exec& space, const Lo& lo, const Hi& hi, WithKeysTag,
+  void range(const Space& space, const Lo& lo, const Hi& hi, WithKeysTag,
              hits_type& hits, const Policy& policy = {}) const {
     materialise(space, lo, hi, policy, true, hits);
   }
 
   /// Calls `visit(i, key, value)` on the device for every entry with
   /// `lo(i) <= key <= hi(i)`, in no particular order and from many threads;
-  /// nothing is materialised.
+  /// nothing is materialised. With `lo` and `hi` in host memory the call
+  /// returns when all hits have been visited.
   ///
   /// \param space, lo, hi, policy as for range.
   /// \param visit a functor: `KOKKOS_LAMBDA(kindex::size_type, Key, Value)`.
   /// \throws Error if `hi` has not as many elements as `lo`.
-  template <class Exec, class Lo, class Hi, class Visit,
+  template <class Space, class Lo, class Hi, class Visit,
             AnyLookupPolicy Policy = LookupPolicy>
-  void for_each_in_range(const Exec& space, const Lo& lo, const Hi& hi,
+  void for_each_in_range(const Space& space, const Lo& lo, const Hi& hi,
                          const Visit& visit, const Policy& policy = {}) const {
-    const auto l = input<Exec>(lo);
-    const auto h = range_end<Exec, Lo>("kindex::for_each_in_range", hi, l.size);
-    if (l.size == 0) return;
-    const auto ref = index().ref();
-    using Group = typename GroupOn<Exec, DeviceTraits<Exec>::warp_size>::type;
-    using Kernel =
-        VisitHits<Group, std::decay_t<decltype(ref)>, element<Lo>, Visit>;
-    Policy chosen = policy;
-    // A warp works for as long as all of its ranges take: one batch balances.
-    if (DeviceTraits<Exec>::is_gpu && policy.lookups_per_thread() == 0)
-      chosen.set_lookups_per_thread(1);
-    run_teams(
-        space, label("for_each_in_range"), Kernel{ref, l, h, visit, 0}, l.size,
-        chosen, [](Kernel& kernel, size_type tile) { kernel.tile = tile; },
-        [](int) { return std::size_t{0}; });
+    using Site = impl::Site<Space, Lo, Hi>;
+    const auto l = input<Site>(lo);
+    const auto h = range_end<Site, Lo>("kindex::for_each_in_range", hi, l.size);
+    if constexpr (Site::is_staged) {
+      using Exec = typename Site::exec;
+      const impl::StagedRanges<element<Lo>> ranges{l, h};
+      const auto& place = impl::pipeline_for(space);
+      place.pipeline().run(
+          impl::InstanceOf<Space>::get(space),
+          host_batch(l.size, ranges.in_bytes(), 0),
+          [&](const Bucket& bucket, std::byte* in) { ranges.fill(bucket, in); },
+          [&](const Exec& instance, const Bucket& bucket, const std::byte* in,
+              std::byte*) {
+            const auto staged = ranges.in_bucket(bucket, in);
+            visit_hits(instance, staged.lo, staged.hi,
+                       impl::VisitBucket<Visit>{visit, bucket.begin}, policy);
+          },
+          [](const Bucket&, const std::byte*) {});
+    } else {
+      visit_hits(space, l, h, visit, policy);
+    }
   }
 
   /// Bytes of temporary memory that a batch of `queries` queries needs: what
@@ -281,16 +311,24 @@ class BulkQueries {
     return std::string("kindex::") + Index::name() + "::" + verb;
   }
 
-  template <class Exec, class Queries>
+  template <class Site, class Queries>
   auto input(const Queries& queries) const {
     static_assert(
-        Kokkos::SpaceAccessibility<Exec, MemorySpace>::accessible,
+        Kokkos::SpaceAccessibility<typename Site::exec,
+                                   MemorySpace>::accessible,
         "kindex: the index's memory cannot be accessed from the execution "
         "space of the instance given");
-    return as_input(strided<Exec>(queries));
+    return as_input(strided<typename Site::reader>(queries));
   }
 
-  template <class Exec, class Lo, class Hi>
+  template <class Site, class Out>
+  static auto output(const char* function, const char* argument, const Out& out,
+                     size_type expected) {
+    return strided_output<typename Site::reader>(function, argument, out,
+                                                 expected);
+  }
+
+  template <class Site, class Lo, class Hi>
   static auto range_end(const char* function, const Hi& hi,
                         size_type expected) {
     static_assert(std::is_same_v<element<Lo>, element<Hi>>,
@@ -298,10 +336,10 @@ class BulkQueries {
     if (hi.extent(0) != expected)
       kindex::impl::fail(function, "hi has ", hi.extent(0), " elements and lo ",
                          expected);
-    return as_input(strided<Exec>(hi));
+    return as_input(strided<typename Site::reader>(hi));
   }
 
-  template <class Exec, class Ranks>
+  template <class Site, class Ranks>
   auto rank_output(const char* function, const char* argument,
                    const Ranks& ranks, size_type expected) const {
     using Rank = typename Ranks::non_const_value_type;
@@ -313,12 +351,75 @@ class BulkQueries {
       kindex::impl::fail(function, argument, " has elements of ", sizeof(Rank),
                          " bytes, up to ", most, ", but the index has ",
                          index().size(), " entries");
-    return strided_output<Exec>(function, argument, ranks, expected);
+    return output<Site>(function, argument, ranks, expected);
   }
 
-  template <class Exec, class Verb, class Policy>
-  void run(const Exec& space, const char* verb_name, const Verb& verb,
+  /// Runs `verb`, whose Views are where `Site` says.
+  template <class Site, class Space, class Verb, class Policy>
+  void run(const Space& space, const char* verb_name, const Verb& verb,
            size_type queries, const Policy& policy) const {
+    if constexpr (Site::is_staged) {
+      run_staged(space, verb_name, verb, queries, policy);
+    } else {
+      run_near(space, verb_name, verb, queries, policy);
+    }
+  }
+
+  /// What a pipeline must know of a batch in host memory.
+  static PipelineBatch host_batch(size_type queries, size_type in_bytes,
+                                  size_type out_bytes) {
+    return {queries, in_bytes, out_bytes,
+            impl::host_bucket_size(queries, in_bytes + out_bytes)};
+  }
+
+  /// Runs `verb`, whose Views the host can access, bucket by bucket.
+  template <class Space, class Verb, class Policy>
+  void run_staged(const Space& space, const char* verb_name, const Verb& verb,
+                  size_type queries, const Policy& policy) const {
+    using Exec = typename impl::InstanceOf<Space>::type;
+    const impl::StagedVerb<Verb> staged{verb};
+    const auto& place = impl::pipeline_for(space);
+    auto& pipeline = place.pipeline();
+    PipelineBatch batch =
+        host_batch(queries, staged.in_bytes(), staged.out_bytes());
+    // Each bucket in flight has its own part of the workspace.
+    size_type part = 0;
+    if constexpr (can_partition<Exec, Verb>()) {
+      if (policy.reordering() == Reordering::partitioned &&
+          policy.workspace() != nullptr) {
+        const size_type needed =
+            (workspace_bytes(pipeline.bucket_size(batch), policy) + 15) / 16 *
+            16;
+        batch.most_buffers = static_cast<int>(
+            std::clamp<size_type>(policy.workspace_bytes() / needed, 1,
+                                  size_type(batch.most_buffers)));
+        part = batch.most_buffers > 1 ? needed : policy.workspace_bytes();
+      }
+    }
+    pipeline.run(
+        impl::InstanceOf<Space>::get(space), batch,
+        [&](const Bucket& bucket, std::byte* in) { staged.fill(bucket, in); },
+        [&](const Exec& instance, const Bucket& bucket, const std::byte* in,
+            std::byte* out) {
+          Policy inside = policy;
+          inside.set_workspace(
+              Kokkos::View<std::byte*, MemorySpace,
+                           Kokkos::MemoryTraits<Kokkos::Unmanaged>>(
+                  part > 0 ? policy.workspace() + bucket.buffer * part
+                           : nullptr,
+                  part));
+          run_near(instance, verb_name, staged.in_bucket(bucket, in, out),
+                   bucket.count, inside);
+        },
+        [&](const Bucket& bucket, const std::byte* out) {
+          staged.finish(bucket, out);
+        });
+  }
+
+  /// Runs `verb`, whose Views `space` can access.
+  template <class Exec, class Verb, class Policy>
+  void run_near(const Exec& space, const char* verb_name, const Verb& verb,
+                size_type queries, const Policy& policy) const {
     if constexpr (can_partition<Exec, Verb>() && !Policy::queries_ascend) {
       if (run_in_partitions(space, verb_name, verb, queries, policy)) return;
     }
@@ -379,19 +480,40 @@ class BulkQueries {
     return true;
   }
 
-  template <bool Upper, class Exec, class Queries, class Ranks, class Policy>
-  void bound(const Exec& space, const char* function, const char* verb_name,
+  template <bool Upper, class Space, class Queries, class Ranks, class Policy>
+  void bound(const Space& space, const char* function, const char* verb_name,
              const Queries& queries, const Ranks& ranks,
              const Policy& policy) const {
-    const auto q = input<Exec>(queries);
-    const auto r = rank_output<Exec>(function, "ranks", ranks, q.size);
+    using Site = impl::Site<Space, Queries, Ranks>;
+    const auto q = input<Site>(queries);
+    const auto r = rank_output<Site>(function, "ranks", ranks, q.size);
     using Verb =
         BoundVerb<Key, element<Queries>, typename Ranks::value_type, Upper>;
-    run(space, verb_name, Verb{{q, r}}, q.size, policy);
+    run<Site>(space, verb_name, Verb{{q, r}}, q.size, policy);
   }
 
-  template <class Exec, class Lo, class Hi, class Policy>
-  void materialise(const Exec& space, const Lo& lo, const Hi& hi,
+  /// Calls `visit` for the hits of ranges whose ends `space` can access.
+  template <class Exec, class Query, class Visit, class Policy>
+  void visit_hits(const Exec& space, const Strided<const Query>& lo,
+                  const Strided<const Query>& hi, const Visit& visit,
+                  const Policy& policy) const {
+    if (lo.size == 0) return;
+    const auto ref = index().ref();
+    using Group = typename GroupOn<Exec, DeviceTraits<Exec>::warp_size>::type;
+    using Kernel = VisitHits<Group, std::decay_t<decltype(ref)>, Query, Visit>;
+    Policy chosen = policy;
+    // A warp works for as long as all of its ranges take: one batch balances.
+    if (DeviceTraits<Exec>::is_gpu && policy.lookups_per_thread() == 0)
+      chosen.set_lookups_per_thread(1);
+    run_teams(
+        space, label("for_each_in_range"), Kernel{ref, lo, hi, visit, 0},
+        lo.size, chosen,
+        [](Kernel& kernel, size_type tile) { kernel.tile = tile; },
+        [](int) { return std::size_t{0}; });
+  }
+
+  template <class Space, class Lo, class Hi, class Policy>
+  void materialise(const Space& space, const Lo& lo, const Hi& hi,
                    const Policy& policy, bool want_keys,
                    hits_type& hits) const {
     try {
@@ -404,12 +526,15 @@ class BulkQueries {
     }
   }
 
-  template <class Exec, class Lo, class Hi, class Policy>
-  void materialise_into(const Exec& space, const Lo& lo, const Hi& hi,
+  template <class Space, class Lo, class Hi, class Policy>
+  void materialise_into(const Space& space, const Lo& lo, const Hi& hi,
                         const Policy& policy, bool want_keys,
                         hits_type& hits) const {
-    const auto l = input<Exec>(lo);
-    const auto h = range_end<Exec, Lo>("kindex::range", hi, l.size);
+    using Site = impl::Site<Space, Lo, Hi>;
+    using Exec = typename Site::exec;
+    const Exec& instance = impl::InstanceOf<Space>::get(space);
+    const auto l = input<Site>(lo);
+    const auto h = range_end<Site, Lo>("kindex::range", hi, l.size);
     const size_type needed = workspace_bytes(l.size);
     if (policy.workspace() != nullptr && policy.workspace_bytes() < needed)
       kindex::impl::fail("kindex::range", "the policy's workspace has ",
@@ -418,8 +543,8 @@ class BulkQueries {
     // The first ranks lie behind the offsets, in memory that the results keep:
     // Kokkos fences all instances when it frees a View.
     const bool own = policy.workspace() == nullptr;
-    resize_within(space, label("range::offsets"), hits.offsets, memory.offsets,
-                  l.size + 1 + (own ? l.size : 0));
+    resize_within(instance, label("range::offsets"), hits.offsets,
+                  memory.offsets, l.size + 1 + (own ? l.size : 0));
     size_type* first = own ? hits.offsets.data() + l.size + 1
                            : reinterpret_cast<size_type*>(policy.workspace());
     hits.offsets = Kokkos::subview(
@@ -427,19 +552,19 @@ class BulkQueries {
 
     using Verb = PairVerb<Key, element<Lo>, size_type, size_type,
                           PairForm::first_and_count>;
-    run(space, "range::bounds",
-        Verb{l, h, {first, l.size, 1}, {hits.offsets.data(), l.size, 1}},
-        l.size, policy);
+    run<Site>(space, "range::bounds",
+              Verb{l, h, {first, l.size, 1}, {hits.offsets.data(), l.size, 1}},
+              l.size, policy);
     size_type total = 0;
     Kokkos::parallel_scan(
         label("range::offsets"),
-        Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>(space, 0,
+        Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>(instance, 0,
                                                                 l.size + 1),
         OffsetsScan{hits.offsets.data(), l.size}, total);
 
-    resize_within(space, label("range::values"), hits.values, memory.values,
+    resize_within(instance, label("range::values"), hits.values, memory.values,
                   total);
-    resize_within(space, label("range::keys"), hits.keys, memory.keys,
+    resize_within(instance, label("range::keys"), hits.keys, memory.keys,
                   want_keys ? total : 0);
     if (total == 0) return;
     using Ref = std::decay_t<decltype(index().ref())>;
@@ -453,7 +578,7 @@ class BulkQueries {
                   total,
                   0};
     run_teams(
-        space, label("range::fill"), kernel, total,
+        instance, label("range::fill"), kernel, total,
         LookupPolicy(policy).set_lookups_per_thread(
             DeviceTraits<Exec>::hits_per_thread),
         [](Kernel& k, size_type tile) { k.tile = tile; },
