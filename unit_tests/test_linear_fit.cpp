@@ -328,6 +328,18 @@ TYPED_TEST(LinearFits, FullHullsWhereChainsAreCut) {
   }
 }
 
+/// Feasible or not by one unit in 2^61: doubles would not tell.
+TYPED_TEST(LinearFits, SlopesAreComparedExactly) {
+  using X = std::uint64_t;
+  constexpr X far = X{1} << 61;
+  // Lines up to 1 at 0 and from 2 at `far` on reach 5 at four times that.
+  const std::vector<X> fits{0, 1, 2, far, 4 * far};
+  EXPECT_EQ(fit<TypeParam>(fits, 1, 1).starts, std::vector<X>{0});
+  // From 2 a little earlier, more than the 5 that are allowed.
+  const std::vector<X> fails{0, 1, 2, far - 1, 4 * far};
+  EXPECT_EQ(fit<TypeParam>(fails, 1, 1).starts, (std::vector<X>{0, 4 * far}));
+}
+
 TYPED_TEST(LinearFits, NothingToFit) {
   EXPECT_TRUE(
       fit<TypeParam>(std::vector<std::uint32_t>{}, 4, 0).starts.empty());

@@ -90,7 +90,7 @@ struct LearnedTuning {
 /// outwards (query::search_near). It ends only where the keys on both sides of
 /// the bound were compared: neither rounding nor a run of duplicates of any
 /// length can lose a key. With `epsilon` of 16 or less, it mostly reads one or
-/// two lines; the model, some n/epsilon^2 segments of 16 bytes for uniform
+/// two lines; the model, some n/(4 epsilon^2) segments of 16 bytes for uniform
 /// keys, should stay in a GPU's L2 cache.
 ///
 /// \tparam Key, Value, MemorySpace, Layout as for SortedArray.
