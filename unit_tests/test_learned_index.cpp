@@ -219,6 +219,9 @@ TYPED_TEST(LearnedIndexes, ErrorBoundsAreChecked) {
   EXPECT_EQ(message_of(options),
             "kindex::LearnedIndex: options.upper_epsilon is 1048577, not in "
             "1...1048576");
+  EXPECT_EQ(message_of(options_of(4, Strategy::automatic, 1048577)),
+            "kindex::LearnedIndex: options.chunks is 1048577, not in "
+            "1...1048576");
 }
 
 TYPED_TEST(LearnedIndexes, TuningKeepsToTheObjective) {

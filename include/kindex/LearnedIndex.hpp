@@ -38,7 +38,9 @@ struct LearnedIndexOptions {
   size_type upper_epsilon = 4;
   /// How segments are found.
   Strategy strategy = Strategy::automatic;
-  /// Pieces in which keys are fitted in parallel; 0: chosen by their number.
+  /// Pieces in which keys are fitted in parallel, up to 2^20; 0: chosen. Each
+  /// takes some 5 KiB while it is fitted, and many more than a quarter of the
+  /// segments cost time.
   size_type chunks = 0;
 };
 
@@ -133,7 +135,8 @@ class LearnedIndex
   ///
   /// \param space, keys as for SortedArray.
   /// \param options error bounds and strategy.
-  /// \throws Error as SortedArray, and for an error bound of 0 or above 2^20.
+  /// \throws Error as SortedArray, for an error bound of 0 or above 2^20, and
+  ///   for more than 2^20 chunks.
   template <class Exec, class Keys>
   LearnedIndex(const Exec& space, const Keys& keys,
                const LearnedIndexOptions& options = {})
@@ -471,13 +474,14 @@ const LearnedIndexOptions&
 LearnedIndex<Key, Value, MemorySpace, Layout>::checked(
     const LearnedIndexOptions& options) {
   constexpr size_type most = size_type{1} << 20;
-  const auto check = [&](const char* what, size_type epsilon) {
-    if (epsilon < 1 || epsilon > most)
-      impl::fail("kindex::LearnedIndex", "options.", what, " is ", epsilon,
+  const auto check = [&](const char* what, size_type value) {
+    if (value < 1 || value > most)
+      impl::fail("kindex::LearnedIndex", "options.", what, " is ", value,
                  ", not in 1...", most);
   };
   if (options.epsilon) check("epsilon", *options.epsilon);
   check("upper_epsilon", options.upper_epsilon);
+  if (options.chunks > 0) check("chunks", options.chunks);
   return options;
 }
 
