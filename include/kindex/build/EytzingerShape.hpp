@@ -71,25 +71,11 @@ class EytzingerShape {
 
   /// The slot of the key of rank `rank`.
   KOKKOS_FUNCTION size_type slot_of(size_type rank) const {
-    const size_type whole = last_ / (K - 1);  // whole nodes in the last level
-    const size_type rest = last_ % (K - 1);
-    size_type q;
-    if (rank < whole * K) {
-      const size_type in_node = rank % K;
-      if (in_node < K - 1) return full_ - 1 + rank / K * (K - 1) + in_node;
-      q = rank / K;
-    } else {
-      const size_type behind = rank - whole * K;
-      if (behind < rest) return full_ - 1 + whole * (K - 1) + behind;
-      q = whole + behind - rest;
-    }
-    size_type m = q + 1;
-    size_type above = full_ / K;  // K to the slot's level
-    while (m % K == 0) {
-      m /= K;
-      above /= K;
-    }
-    return above - 1 + m - m / K - 1;
+    // A GPU divides 32 bits several times faster than 64, and ranges do little
+    // else per hit.
+    constexpr size_type narrow = ~std::uint32_t{0};
+    return size_ < narrow ? slot_with(static_cast<std::uint32_t>(rank))
+                          : slot_with(rank);
   }
 
   /// The slots, as first and past-last, of the keys of ranks `first` to
@@ -119,6 +105,33 @@ class EytzingerShape {
     const size_type by_nodes = rank / K;
     const size_type by_end = rank > last_ ? rank - last_ : 0;
     return by_nodes > by_end ? by_nodes : by_end;
+  }
+
+  /// slot_of() in numbers of type `Index`, which holds size() + 1.
+  template <class Index>
+  KOKKOS_FUNCTION Index slot_with(Index rank) const {
+    const auto full = static_cast<Index>(full_);
+    const auto last = static_cast<Index>(last_);
+    const Index whole = last / (K - 1);  // whole nodes in the last level
+    const Index rest = last % (K - 1);
+    Index q;
+    if (rank < whole * K) {
+      const Index node = rank / K;
+      const Index in_node = rank - node * K;
+      if (in_node < K - 1) return full - 1 + node * (K - 1) + in_node;
+      q = node;
+    } else {
+      const Index behind = rank - whole * K;
+      if (behind < rest) return full - 1 + whole * (K - 1) + behind;
+      q = whole + behind - rest;
+    }
+    Index m = q + 1;
+    Index above = full / K;  // K to the slot's level
+    for (Index next = m / K; m == next * K; next = m / K) {
+      m = next;
+      above /= K;
+    }
+    return above - 1 + m - m / K - 1;
   }
 
   size_type size_ = 0;
