@@ -95,14 +95,18 @@ class SegmentFit {
   using Point = typename Types::Point;  ///< of a hull
 
   /// Points of a hull in near memory.
-  static constexpr int near_size = 64;
-  /// Near memory for two hulls, and to undo.
-  static constexpr int near_points = 4 * near_size;
+  static constexpr int near_size = FitHulls<Types>::most;
+
+  /// Near memory: two hulls, and what to go back to.
+  struct Near {
+    Point points[2 * near_size];  ///< upper hull, lower hull
+    FitHulls<Types> undo;         ///< a segment as it was
+  };
 
   /// \param epsilon the error bound.
-  /// \param near near_points points.
+  /// \param near uninitialised.
   /// \param far 2 * `far_size` points.
-  KOKKOS_FUNCTION SegmentFit(size_type epsilon, Point* near, Point* far,
+  KOKKOS_FUNCTION SegmentFit(size_type epsilon, Near* near, Point* far,
                              int far_size)
       : epsilon_(static_cast<Rank>(epsilon)),
         near_(near),
@@ -115,8 +119,8 @@ class SegmentFit {
   KOKKOS_FUNCTION void restart() {
     count_ = 0;
     upper_begin_ = lower_begin_ = upper_end_ = lower_end_ = 0;
-    upper_ = near_;
-    lower_ = near_ + near_size;
+    upper_ = near_->points;
+    lower_ = near_->points + near_size;
     capacity_ = near_size;
   }
 
@@ -168,15 +172,9 @@ class SegmentFit {
   /// Adds all points that `hulls` stand for; false, and nothing is changed,
   /// where no line would be feasible, or that is not known.
   KOKKOS_FUNCTION bool add_hulls(const FitHulls<Types>& hulls) {
-    const int uppers = upper_end_ - upper_begin_;
-    const int lowers = lower_end_ - lower_begin_;
-    if (hulls.lower == 0 || count_ < 2 || uppers > near_size ||
-        lowers > near_size || !has_room(hulls.upper, hulls.lower))
+    if (hulls.lower == 0 || count_ < 2 || !mark() ||
+        !has_room(hulls.upper, hulls.lower))
       return false;
-    const SegmentFit before = *this;
-    Point* const undo = near_ + 2 * near_size;
-    copy(upper_ + upper_begin_, undo, uppers);
-    copy(lower_ + lower_begin_, undo + uppers, lowers);
     const Point* const upper = hulls.points;
     const Point* const lower = upper + hulls.upper;
     bool feasible = true;
@@ -192,14 +190,20 @@ class SegmentFit {
         if (feasible && raises_least(below.x, below.y)) raise_least(below);
       }
     }
-    if (feasible) return true;
-    *this = before;
-    Group().sync();
-    copy(undo, upper_ + upper_begin_, uppers);
-    copy(undo + uppers, lower_ + lower_begin_, lowers);
-    Group().sync();
-    return false;
+    if (!feasible) go_back();
+    return feasible;
   }
+
+  /// Keeps the segment as it is, if its hulls are small; whether they are.
+  KOKKOS_FUNCTION bool mark() {
+    Group().sync();
+    save(near_->undo);
+    Group().sync();
+    return near_->undo.lower > 0;
+  }
+
+  /// Becomes what it was when `mark()` said true for the last time.
+  KOKKOS_FUNCTION void go_back() { load(near_->undo); }
 
   /// Writes the segment, if its hulls are small.
   KOKKOS_FUNCTION void save(FitHulls<Types>& hulls) const {
@@ -225,6 +229,7 @@ class SegmentFit {
 
   /// Becomes what was saved; false where that was too large.
   KOKKOS_FUNCTION bool load(const FitHulls<Types>& hulls) {
+    Group().sync();
     restart();
     if (hulls.lower == 0) return false;
     upper_end_ = hulls.upper;
@@ -406,7 +411,7 @@ class SegmentFit {
   }
 
   Rank epsilon_;
-  Point* near_;
+  Near* near_;
   Point* far_;
   int far_size_;
   Point* upper_;
