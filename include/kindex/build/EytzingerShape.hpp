@@ -52,30 +52,14 @@ class EytzingerShape {
 
   /// The rank of the key in slot `slot`.
   KOKKOS_FUNCTION size_type rank_of(size_type slot) const {
-    if (slot >= full_ - 1) {
-      const size_type i = slot - (full_ - 1);
-      return i + i / (K - 1);
-    }
-    size_type above = 1;      // K to the slot's level
-    size_type below = full_;  // K to the full levels from the slot's on
-    while (slot >= above * K - 1) {
-      above *= K;
-      below /= K;
-    }
-    below /= K;
-    const size_type i = slot - (above - 1);
-    const size_type q = below * (1 + i + i / (K - 1)) - 1;
-    const size_type after = (K - 1) * (q + 1);
-    return q + (last_ < after ? last_ : after);
+    return is_narrow() ? rank_with(static_cast<std::uint32_t>(slot))
+                       : rank_with(slot);
   }
 
   /// The slot of the key of rank `rank`.
   KOKKOS_FUNCTION size_type slot_of(size_type rank) const {
-    // A GPU divides 32 bits several times faster than 64, and ranges do little
-    // else per hit.
-    constexpr size_type narrow = ~std::uint32_t{0};
-    return size_ < narrow ? slot_with(static_cast<std::uint32_t>(rank))
-                          : slot_with(rank);
+    return is_narrow() ? slot_with(static_cast<std::uint32_t>(rank))
+                       : slot_with(rank);
   }
 
   /// The slots, as first and past-last, of the keys of ranks `first` to
@@ -100,6 +84,12 @@ class EytzingerShape {
   }
 
  private:
+  /// Whether 32 bits will do: a GPU divides them several times faster than 64,
+  /// and ranges do little else per hit.
+  KOKKOS_FUNCTION bool is_narrow() const {
+    return size_ < size_type{~std::uint32_t{0}};
+  }
+
   /// F(r): how many keys of the full levels have a rank below `rank`.
   KOKKOS_FUNCTION size_type full_below(size_type rank) const {
     const size_type by_nodes = rank / K;
@@ -107,7 +97,29 @@ class EytzingerShape {
     return by_nodes > by_end ? by_nodes : by_end;
   }
 
-  /// slot_of() in numbers of type `Index`, which holds size() + 1.
+  /// rank_of() in numbers of type `Index`, which holds size() + 1.
+  template <class Index>
+  KOKKOS_FUNCTION Index rank_with(Index slot) const {
+    const auto full = static_cast<Index>(full_);
+    if (slot >= full - 1) {
+      const Index i = slot - (full - 1);
+      return i + i / (K - 1);
+    }
+    Index above = 1;     // K to the slot's level
+    Index below = full;  // K to the full levels from the slot's on
+    while (slot >= above * K - 1) {
+      above *= K;
+      below /= K;
+    }
+    below /= K;
+    const Index i = slot - (above - 1);
+    const Index before = below * (1 + i + i / (K - 1));  // q + 1
+    const auto last = static_cast<Index>(last_);
+    return before - 1 +
+           (before > last / (K - 1) ? last : Index(K - 1) * before);
+  }
+
+  /// slot_of() in numbers of the same types.
   template <class Index>
   KOKKOS_FUNCTION Index slot_with(Index rank) const {
     const auto full = static_cast<Index>(full_);

@@ -106,9 +106,27 @@ struct FillHits {
   /// Lane `lane`'s part of the hits [begin, end).
   KOKKOS_FUNCTION void fill(size_type begin, size_type end,
                             size_type lane) const {
-    Place place = place_of(begin, 0, queries);
+    const Place place = place_of(begin, 0, queries);
     const size_type last =
         place.end < end ? owner(end - 1, place.query, queries) + 1 : queries;
+    // One after the other: both at once would take the registers that keep
+    // loads on their way.
+    copy(begin, end, lane, place, last, values,
+         [this](size_type rank) { return ref.value(rank); });
+    if (keys != nullptr)
+      copy(begin, end, lane, place, last, keys,
+           [this](size_type rank) { return ref.key(rank); });
+  }
+
+  /// Lane `lane`'s part of `out(begin)` to `out(end - 1)`, of which `entry` of
+  /// their ranks is written.
+  ///
+  /// \param place of hit `begin`.
+  /// \param last behind the query of hit `end - 1`.
+  template <class T, class EntryOf>
+  KOKKOS_FUNCTION void copy(size_type begin, size_type end, size_type lane,
+                            Place place, size_type last, T* out,
+                            const EntryOf& entry) const {
     const auto rank_of = [&](size_type hit) {
       if (hit >= place.end) place = place_of(hit, place.query, last);
       return hit + place.shift;
@@ -119,50 +137,26 @@ struct FillHits {
       while (hit < end) {
         const size_type shift = rank_of(hit) - hit;
         const size_type stop = place.end < end ? place.end : end;
-        if (keys != nullptr)
-          for (size_type h = hit; h < stop; ++h) keys[h] = ref.key(h + shift);
-        for (; hit < stop; ++hit) values[hit] = ref.value(hit + shift);
+        for (; hit < stop; ++hit) out[hit] = entry(hit + shift);
       }
     } else {
-      // Four hits at once: one load per thread leaves memory idle.
+      // Four hits at once: one load per thread leaves memory idle. Registers
+      // hold no four large ones, and stacks not any.
+      constexpr int ahead = sizeof(T) <= 32 ? 4 : 1;
       constexpr size_type step = Lanes;
-      for (; hit + 3 * step < end; hit += 4 * step) {
-        if (hit + 3 * step < place.end) {
+      for (; hit + (ahead - 1) * step < end; hit += ahead * step) {
+        T loaded[ahead];
+        if (hit + (ahead - 1) * step < place.end) {
           // Of one range, most often: offsets known to the compiler.
           const size_type rank = hit + place.shift;
-          copy(hit, rank, rank + step, rank + 2 * step, rank + 3 * step);
+          for (int h = 0; h < ahead; ++h) loaded[h] = entry(rank + h * step);
         } else {
-          const size_type a = rank_of(hit), b = rank_of(hit + step);
-          const size_type c = rank_of(hit + 2 * step);
-          copy(hit, a, b, c, rank_of(hit + 3 * step));
+          for (int h = 0; h < ahead; ++h)
+            loaded[h] = entry(rank_of(hit + h * step));
         }
+        for (int h = 0; h < ahead; ++h) out[hit + h * step] = loaded[h];
       }
-      for (; hit < end; hit += step) {
-        const size_type rank = rank_of(hit);
-        values[hit] = ref.value(rank);
-        if (keys != nullptr) keys[hit] = ref.key(rank);
-      }
-    }
-  }
-
-  /// Copies the entries of ranks a to d to every `Lanes`-th place from `hit`
-  /// on: all loads, then all stores.
-  KOKKOS_FUNCTION void copy(size_type hit, size_type a, size_type b,
-                            size_type c, size_type d) const {
-    if constexpr (sizeof(Value) <= 32) {
-      const Value loaded[4] = {ref.value(a), ref.value(b), ref.value(c),
-                               ref.value(d)};
-      for (int h = 0; h < 4; ++h) values[hit + h * Lanes] = loaded[h];
-    } else {
-      // Registers hold no four of them, and stacks not any.
-      values[hit] = ref.value(a);
-      values[hit + Lanes] = ref.value(b);
-      values[hit + 2 * Lanes] = ref.value(c);
-      values[hit + 3 * Lanes] = ref.value(d);
-    }
-    if (keys != nullptr) {
-      const Key found[4] = {ref.key(a), ref.key(b), ref.key(c), ref.key(d)};
-      for (int h = 0; h < 4; ++h) keys[hit + h * Lanes] = found[h];
+      for (; hit < end; hit += step) out[hit] = entry(rank_of(hit));
     }
   }
 };
