@@ -207,7 +207,7 @@ class BulkQueries {
     return hits;
   }
 
-  /// The same with the hits' keys, which are copied, too.
+  /// The same with the hits' keys, which one kernel more copies.
   ///
   /// \throws Error as without keys.
   template <class Space, class Lo, class Hi,
@@ -567,18 +567,25 @@ class BulkQueries {
     resize_within(instance, label("range::keys"), hits.keys, memory.keys,
                   want_keys ? total : 0);
     if (total == 0) return;
+    fill_hits<ValueOfRank>(instance, "range::fill", first, hits.offsets,
+                           hits.values, policy);
+    if (want_keys)
+      fill_hits<KeyOfRank>(instance, "range::fill_keys", first, hits.offsets,
+                           hits.keys, policy);
+  }
+
+  /// Writes one part of all hits to `out`, which has an element for each.
+  template <class PartOf, class Exec, class Offsets, class Out, class Policy>
+  void fill_hits(const Exec& space, const char* what, const size_type* first,
+                 const Offsets& offsets, const Out& out,
+                 const Policy& policy) const {
     using Ref = std::decay_t<decltype(index().ref())>;
-    using Kernel = FillHits<Ref, DeviceTraits<Exec>::warp_size>;
-    Kernel kernel{index().ref(),
-                  first,
-                  hits.offsets.data(),
-                  hits.values.data(),
-                  want_keys ? hits.keys.data() : nullptr,
-                  l.size,
-                  total,
-                  0};
+    using Kernel = FillHits<Ref, PartOf, DeviceTraits<Exec>::warp_size>;
+    const Kernel kernel{
+        index().ref(), first, offsets.data(), out.data(), offsets.extent(0) - 1,
+        out.extent(0), 0};
     run_teams(
-        instance, label("range::fill"), kernel, total,
+        space, label(what), kernel, out.extent(0),
         LookupPolicy(policy).set_lookups_per_thread(
             DeviceTraits<Exec>::hits_per_thread),
         [](Kernel& k, size_type tile) { k.tile = tile; },

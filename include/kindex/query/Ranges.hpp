@@ -9,6 +9,7 @@
 #include <kindex/query/Strided.hpp>
 
 #include <string>
+#include <utility>
 
 namespace kindex {
 
@@ -48,23 +49,41 @@ void resize_within(const Exec& space, const std::string& label, View& view,
   view = Kokkos::subview(memory, Kokkos::pair<size_type, size_type>(0, size));
 }
 
-/// Copies the hits of ranges in ascending order: a warp (on hosts, a thread)
-/// fills a share of consecutive hits, whichever ranges they belong to, so that
-/// one long range and a million short ones are equally balanced. Per hit it
-/// moves its value (and key) once in and once out, and per share it searches
-/// the offsets.
+/// The value of an entry, for FillHits.
+struct ValueOfRank {
+  /// Of the entry of rank `rank`.
+  template <class Ref>
+  KOKKOS_FUNCTION auto operator()(const Ref& ref, size_type rank) const {
+    return ref.value(rank);
+  }
+};
+
+/// The key of an entry, for FillHits.
+struct KeyOfRank {
+  /// Of the entry of rank `rank`.
+  template <class Ref>
+  KOKKOS_FUNCTION auto operator()(const Ref& ref, size_type rank) const {
+    return ref.key(rank);
+  }
+};
+
+/// Copies the values or the keys of the hits of ranges in ascending order: a
+/// warp (on hosts, a thread) fills a share of consecutive hits, whichever
+/// ranges they belong to, so that one long range and a million short ones are
+/// equally balanced. Per hit it moves what is copied once in and once out, and
+/// per share it searches the offsets.
 ///
+/// \tparam PartOf ValueOfRank or KeyOfRank. Not both at once, which would take
+///   the registers that keep loads on their way.
 /// \tparam Lanes threads of a warp, which fill neighbouring places.
-template <class Ref, int Lanes>
+template <class Ref, class PartOf, int Lanes>
 struct FillHits {
-  using Key = typename Ref::key_type;
-  using Value = typename Ref::value_type;
+  using T = decltype(PartOf{}(std::declval<const Ref&>(), 0));
 
   Ref ref;
   const size_type* first;    ///< per query: rank of the first hit
-  const size_type* offsets;  ///< per query: index of the first hit in `values`
-  Value* values;
-  Key* keys;  ///< null: not asked for
+  const size_type* offsets;  ///< per query: index of the first hit in `out`
+  T* out;
   size_type queries;
   size_type hits;
   size_type tile;
@@ -106,27 +125,10 @@ struct FillHits {
   /// Lane `lane`'s part of the hits [begin, end).
   KOKKOS_FUNCTION void fill(size_type begin, size_type end,
                             size_type lane) const {
-    const Place place = place_of(begin, 0, queries);
+    constexpr PartOf part_of;
+    Place place = place_of(begin, 0, queries);
     const size_type last =
         place.end < end ? owner(end - 1, place.query, queries) + 1 : queries;
-    // One after the other: both at once would take the registers that keep
-    // loads on their way.
-    copy(begin, end, lane, place, last, values,
-         [this](size_type rank) { return ref.value(rank); });
-    if (keys != nullptr)
-      copy(begin, end, lane, place, last, keys,
-           [this](size_type rank) { return ref.key(rank); });
-  }
-
-  /// Lane `lane`'s part of `out(begin)` to `out(end - 1)`, of which `entry` of
-  /// their ranks is written.
-  ///
-  /// \param place of hit `begin`.
-  /// \param last behind the query of hit `end - 1`.
-  template <class T, class EntryOf>
-  KOKKOS_FUNCTION void copy(size_type begin, size_type end, size_type lane,
-                            Place place, size_type last, T* out,
-                            const EntryOf& entry) const {
     const auto rank_of = [&](size_type hit) {
       if (hit >= place.end) place = place_of(hit, place.query, last);
       return hit + place.shift;
@@ -137,7 +139,7 @@ struct FillHits {
       while (hit < end) {
         const size_type shift = rank_of(hit) - hit;
         const size_type stop = place.end < end ? place.end : end;
-        for (; hit < stop; ++hit) out[hit] = entry(hit + shift);
+        for (; hit < stop; ++hit) out[hit] = part_of(ref, hit + shift);
       }
     } else {
       // Four hits at once: one load per thread leaves memory idle. Registers
@@ -149,14 +151,15 @@ struct FillHits {
         if (hit + (ahead - 1) * step < place.end) {
           // Of one range, most often: offsets known to the compiler.
           const size_type rank = hit + place.shift;
-          for (int h = 0; h < ahead; ++h) loaded[h] = entry(rank + h * step);
+          for (int h = 0; h < ahead; ++h)
+            loaded[h] = part_of(ref, rank + h * step);
         } else {
           for (int h = 0; h < ahead; ++h)
-            loaded[h] = entry(rank_of(hit + h * step));
+            loaded[h] = part_of(ref, rank_of(hit + h * step));
         }
         for (int h = 0; h < ahead; ++h) out[hit + h * step] = loaded[h];
       }
-      for (; hit < end; hit += step) out[hit] = entry(rank_of(hit));
+      for (; hit < end; hit += step) out[hit] = part_of(ref, rank_of(hit));
     }
   }
 };
