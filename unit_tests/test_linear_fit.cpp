@@ -254,6 +254,33 @@ TYPED_TEST(LinearFits, GoodFitsOf64Bits) {
   expect_good_fits<TypeParam, std::uint64_t>(40000);
 }
 
+/// Bit by bit, though a device may leave out what a host looks at.
+template <class Exec, class X>
+void expect_fits_of_host(std::size_t n) {
+  using Host = Kokkos::DefaultHostExecutionSpace;
+  for (const auto& [name, xs] : hard_coordinates<X>(n))
+    for (const size_type epsilon : {1, 4, 30, 300})
+      for (const size_type chunks : {1, 7}) {
+        const std::string how = name +
+                                ", epsilon = " + std::to_string(epsilon) +
+                                ", chunks = " + std::to_string(chunks);
+        const auto expected = fit<Host>(xs, epsilon, chunks);
+        const auto result = fit<Exec>(xs, epsilon, chunks);
+        ASSERT_EQ(result.starts, expected.starts) << how;
+        for (std::size_t i = 0; i < expected.models.size(); ++i) {
+          ASSERT_EQ(result.models[i].intercept, expected.models[i].intercept)
+              << how << ", segment " << i;
+          ASSERT_EQ(result.models[i].slope, expected.models[i].slope)
+              << how << ", segment " << i;
+        }
+      }
+}
+
+TYPED_TEST(LinearFits, SameAsOnHosts) {
+  expect_fits_of_host<TypeParam, std::uint32_t>(20011);
+  expect_fits_of_host<TypeParam, std::uint64_t>(20011);
+}
+
 /// Many chunks that each are part of one segment, and chunks without a point.
 TYPED_TEST(LinearFits, SegmentsOverManyChunks) {
   using X = std::uint64_t;

@@ -7,6 +7,7 @@
 /// so that the part of the index that is being read stays in the cache.
 
 #include <kindex/query/LookupKernel.hpp>
+#include <kindex/query/Node.hpp>
 #include <kindex/query/Strided.hpp>
 
 namespace kindex::query {
@@ -23,8 +24,12 @@ struct PartitionedBatch {
   static constexpr int tile =
       std::min<int>(8192, 28672 / std::max(sizeof(Query), OutBytes));
 
+  /// Cells of keys whose top bits are equal.
+  static constexpr int cells = 1024;
+
   size_type queries;      ///< queries of the batch
   Key* splitters;         ///< parts − 1 keys, at equal distances of rank
+  std::uint16_t* firsts;  ///< per cell: splitters in cells before; + all
   size_type* offsets;     ///< [part][tile]: where the tile's run begins; + end
   std::uint16_t* begins;  ///< [tile][part]: where the part begins in the tile
   std::uint16_t* slots;   ///< per query: its place among its tile's
@@ -49,6 +54,7 @@ struct PartitionedBatch {
   static size_type bytes(size_type queries) {
     const auto round = [](size_type b) { return (b + 15) / 16 * 16; };
     return round(parts * sizeof(Key)) +
+           round((cells + 1) * sizeof(std::uint16_t)) +
            round((parts * tiles_of(queries) + 1) * sizeof(size_type)) +
            round(parts * tiles_of(queries) * sizeof(std::uint16_t)) +
            round(queries * sizeof(std::uint16_t)) +
@@ -64,6 +70,8 @@ struct PartitionedBatch {
       return begin;
     };
     splitters = reinterpret_cast<Key*>(take(parts * sizeof(Key)));
+    firsts = reinterpret_cast<std::uint16_t*>(
+        take((cells + 1) * sizeof(std::uint16_t)));
     offsets = reinterpret_cast<size_type*>(
         take((parts * tiles() + 1) * sizeof(size_type)));
     begins = reinterpret_cast<std::uint16_t*>(
@@ -73,14 +81,84 @@ struct PartitionedBatch {
     permuted = reinterpret_cast<Query*>(take(queries * sizeof(Query)));
     results = take(queries * OutBytes);
   }
+};
 
-  /// The partition of a key.
-  KOKKOS_FUNCTION static int part_of(const Key* splitters, const Key& key) {
-    int part = 0;
-    for (int step = parts / 2; step > 0; step /= 2)
-      part += splitters[part + step - 1] < key ? step : 0;
+/// Which cell a key is in: the top bits of its distance from the first
+/// splitter, so that few splitters share a cell unless keys are clustered.
+template <class Key>
+class CellOfKey {
+  using X = CodeBits<Key>;
+
+ public:
+  /// \param first, last of the splitters.
+  /// \param cells a power of two.
+  KOKKOS_FUNCTION CellOfKey(const Key& first, const Key& last, int cells)
+      : least_(code_bits(first)), last_cell_(cells - 1) {
+    const auto range = static_cast<std::uint64_t>(X(code_bits(last) - least_));
+    const int more = Kokkos::bit_width(range) -
+                     Kokkos::bit_width(static_cast<unsigned>(last_cell_));
+    shift_ = more > 0 ? more : 0;
+  }
+
+  /// Does not fall from one key to the next.
+  KOKKOS_FUNCTION int operator()(const Key& key) const {
+    const X x = code_bits(key);
+    if (x <= least_) return 0;
+    const auto cell = static_cast<std::uint64_t>(X(x - least_)) >> shift_;
+    return cell < static_cast<std::uint64_t>(last_cell_)
+               ? static_cast<int>(cell)
+               : last_cell_;
+  }
+
+ private:
+  X least_;
+  int last_cell_;
+  int shift_;
+};
+
+/// Finds the partitions of keys: by a table, and among what splitters share the
+/// key's cell. In team scratch.
+template <class Exec, class Batch, class Key>
+class PartOfKey {
+ public:
+  static std::size_t scratch_bytes() {
+    return scratch_bytes_of<Key, Exec>(Batch::parts) +
+           scratch_bytes_of<std::uint16_t, Exec>(Batch::cells + 1);
+  }
+
+  /// Reads the table; the team must meet a barrier before it is used.
+  template <class Member>
+  KOKKOS_FUNCTION PartOfKey(const Member& team, const Batch& batch)
+      : splitters_(take_scratch<Key, Exec>(team, Batch::parts)),
+        firsts_(take_scratch<std::uint16_t, Exec>(team, Batch::cells + 1)),
+        cell_of_(batch.splitters[0], batch.splitters[Batch::parts - 2],
+                 Batch::cells) {
+    const int threads = team.team_size();
+    for (int i = team.team_rank(); i < Batch::parts - 1; i += threads)
+      splitters_[i] = batch.splitters[i];
+    for (int i = team.team_rank(); i <= Batch::cells; i += threads)
+      firsts_[i] = batch.firsts[i];
+  }
+
+  /// The number of splitters below `key`.
+  KOKKOS_FUNCTION int operator()(const Key& key) const {
+    const int cell = cell_of_(key);
+    int part = firsts_[cell];
+    for (int end = firsts_[cell + 1]; part < end;) {
+      const int middle = (part + end) / 2;
+      if (splitters_[middle] < key) {
+        part = middle + 1;
+      } else {
+        end = middle;
+      }
+    }
     return part;
   }
+
+ private:
+  Key* splitters_;
+  std::uint16_t* firsts_;
+  CellOfKey<Key> cell_of_;
 };
 
 /// Takes splitters out of the index: keys of ranks at equal distances.
@@ -96,6 +174,27 @@ struct TakeSplitters {
   }
 };
 
+/// Numbers the splitters before each cell.
+template <class Batch, class Key>
+struct TabulateSplitters {
+  Batch batch;
+
+  KOKKOS_FUNCTION void operator()(int cell) const {
+    const CellOfKey<Key> cell_of(
+        batch.splitters[0], batch.splitters[Batch::parts - 2], Batch::cells);
+    int before = 0;
+    for (int end = Batch::parts - 1; before < end;) {
+      const int middle = (before + end) / 2;
+      if (cell_of(batch.splitters[middle]) < cell) {
+        before = middle + 1;
+      } else {
+        end = middle;
+      }
+    }
+    batch.firsts[cell] = static_cast<std::uint16_t>(before);
+  }
+};
+
 /// Counts the queries of each partition in each tile.
 template <class Exec, class Batch, class Key, class Query>
 struct CountParts {
@@ -103,66 +202,73 @@ struct CountParts {
   Strided<const Query> queries;
 
   static std::size_t scratch_bytes() {
-    return TeamArray<Key, Exec>::shmem_size(Batch::parts) +
-           TeamArray<int, Exec>::shmem_size(Batch::parts);
+    return PartOfKey<Exec, Batch, Key>::scratch_bytes() +
+           scratch_bytes_of<int, Exec>(Batch::parts);
   }
 
   template <class Member>
   KOKKOS_FUNCTION void operator()(const Member& team) const {
-    const TeamArray<Key, Exec> splitters(team_scratch<Exec>(team),
-                                         Batch::parts);
-    const TeamArray<int, Exec> counts(team_scratch<Exec>(team), Batch::parts);
+    const PartOfKey<Exec, Batch, Key> part_of(team, batch);
+    int* const counts = take_scratch<int, Exec>(team, Batch::parts);
     const int thread = team.team_rank();
     const int threads = team.team_size();
-    for (int part = thread; part < Batch::parts; part += threads) {
-      if (part < Batch::parts - 1) splitters(part) = batch.splitters[part];
-    }
     for (size_type t = team.league_rank(); t < batch.tiles();
          t += team.league_size()) {
       for (int part = thread; part < Batch::parts; part += threads)
-        counts(part) = 0;
+        counts[part] = 0;
       team.team_barrier();
       const int size = batch.tile_size(t);
-      for (int i = thread; i < size; i += threads) {
-        const Key key = lower_probe<Key>(queries(t * Batch::tile + i)).key;
-        Kokkos::atomic_inc(&counts(Batch::part_of(splitters.data(), key)));
-      }
+      in_turns<Exec>(
+          team, size, [&](int i) { return queries(t * Batch::tile + i); },
+          [&](int, const Query& query) {
+            Kokkos::atomic_inc(&counts[part_of(lower_probe<Key>(query).key)]);
+          });
       team.team_barrier();
-      for (int part = thread; part < Batch::parts; part += threads)
-        batch.offsets[part * batch.tiles() + t] = counts(part);
-      team.team_barrier();
-      Kokkos::single(Kokkos::PerTeam(team), [&]() {
-        int sum = 0;
-        for (int part = 0; part < Batch::parts; ++part) {
-          const int count = counts(part);
-          counts(part) = sum;
-          sum += count;
-        }
-      });
-      team.team_barrier();
-      for (int part = thread; part < Batch::parts; part += threads)
-        batch.begins[t * Batch::parts + part] =
-            static_cast<std::uint16_t>(counts(part));
+      Kokkos::parallel_scan(Kokkos::TeamThreadRange(team, Batch::parts),
+                            [&](int part, int& sum, bool is_final) {
+                              const int count = counts[part];
+                              if (is_final) {
+                                batch.offsets[part * batch.tiles() + t] = count;
+                                batch.begins[t * Batch::parts + part] =
+                                    static_cast<std::uint16_t>(sum);
+                              }
+                              sum += count;
+                            });
       team.team_barrier();
     }
   }
 };
 
+/// Calls `store(i, load(i))` for i < `size` by the threads of a team,
+/// neighbours by neighbours. A thread loads several elements before it stores
+/// them: one load per thread leaves the memory of a GPU idle.
+template <class Exec, class Member, class Load, class Store>
+KOKKOS_FUNCTION void in_turns(const Member& team, int size, const Load& load,
+                              const Store& store) {
+  constexpr int ahead = DeviceTraits<Exec>::is_gpu ? 4 : 1;
+  const int threads = team.team_size();
+  int i = team.team_rank();
+  for (; i + (ahead - 1) * threads < size; i += ahead * threads) {
+    decltype(load(i)) loaded[ahead];
+    for (int a = 0; a < ahead; ++a) loaded[a] = load(i + a * threads);
+    for (int a = 0; a < ahead; ++a) store(i + a * threads, loaded[a]);
+  }
+  for (; i < size; i += threads) store(i, load(i));
+}
+
 /// Where the runs of one tile begin, in the tile and in the batch.
 template <class Exec, class Batch>
-struct TileRuns {
-  TeamArray<size_type, Exec> target;  ///< per part: begin in the batch
-  TeamArray<int, Exec> begin;         ///< per part: begin in the tile
-
+class TileRuns {
+ public:
   static std::size_t scratch_bytes() {
-    return TeamArray<size_type, Exec>::shmem_size(Batch::parts) +
-           TeamArray<int, Exec>::shmem_size(Batch::parts);
+    return scratch_bytes_of<size_type, Exec>(Batch::parts) +
+           scratch_bytes_of<int, Exec>(Batch::parts);
   }
 
   template <class Member>
   KOKKOS_FUNCTION explicit TileRuns(const Member& team)
-      : target(team_scratch<Exec>(team), Batch::parts),
-        begin(team_scratch<Exec>(team), Batch::parts) {}
+      : target_(take_scratch<size_type, Exec>(team, Batch::parts)),
+        begin_(take_scratch<int, Exec>(team, Batch::parts)) {}
 
   /// Reads the runs of tile `t`. Ends with a barrier.
   template <class Member>
@@ -170,19 +276,35 @@ struct TileRuns {
                             size_type t) const {
     for (int part = team.team_rank(); part < Batch::parts;
          part += team.team_size()) {
-      target(part) = batch.offsets[part * batch.tiles() + t];
-      begin(part) = batch.begins[t * Batch::parts + part];
+      target_[part] = batch.offsets[part * batch.tiles() + t];
+      begin_[part] = batch.begins[t * Batch::parts + part];
     }
     team.team_barrier();
   }
 
-  /// Where the tile's sorted element `i` is in the batch.
-  KOKKOS_FUNCTION size_type position_of(int i) const {
-    int part = 0;
-    for (int step = Batch::parts / 2; step > 0; step /= 2)
-      part += begin(part + step) <= i ? step : 0;
-    return target(part) + (i - begin(part));
+  /// Where the run of `part` begins in the tile.
+  KOKKOS_FUNCTION int begin(int part) const { return begin_[part]; }
+
+  /// Calls `store(i, load(i, position))` for the tile's `size` sorted elements
+  /// i, of which `position` is the place in the batch: some loads, then their
+  /// stores.
+  template <class Member, class Load, class Store>
+  KOKKOS_FUNCTION void for_each(const Member& team, int size, const Load& load,
+                                const Store& store) const {
+    in_turns<Exec>(
+        team, size,
+        [&](int i) {
+          int part = 0;
+          for (int step = Batch::parts / 2; step > 0; step /= 2)
+            part += begin_[part + step] <= i ? step : 0;
+          return load(i, target_[part] + (i - begin_[part]));
+        },
+        store);
   }
+
+ private:
+  size_type* target_;  // per part: begin in the batch
+  int* begin_;         // per part: begin in the tile
 };
 
 /// Sorts each tile by partition and writes its runs to their partitions.
@@ -192,43 +314,46 @@ struct ScatterQueries {
   Strided<const Query> queries;
 
   static std::size_t scratch_bytes() {
-    return TileRuns<Exec, Batch>::scratch_bytes() +
-           TeamArray<Key, Exec>::shmem_size(Batch::parts) +
-           TeamArray<int, Exec>::shmem_size(Batch::parts) +
-           TeamArray<Query, Exec>::shmem_size(Batch::tile);
+    return PartOfKey<Exec, Batch, Key>::scratch_bytes() +
+           TileRuns<Exec, Batch>::scratch_bytes() +
+           scratch_bytes_of<int, Exec>(Batch::parts) +
+           scratch_bytes_of<Query, Exec>(Batch::tile);
   }
 
   template <class Member>
   KOKKOS_FUNCTION void operator()(const Member& team) const {
+    const PartOfKey<Exec, Batch, Key> part_of(team, batch);
     const TileRuns<Exec, Batch> runs(team);
-    const TeamArray<Key, Exec> splitters(team_scratch<Exec>(team),
-                                         Batch::parts);
-    const TeamArray<int, Exec> next(team_scratch<Exec>(team), Batch::parts);
-    const TeamArray<Query, Exec> sorted(team_scratch<Exec>(team), Batch::tile);
+    int* const next = take_scratch<int, Exec>(team, Batch::parts);
+    Query* const sorted = take_scratch<Query, Exec>(team, Batch::tile);
     const int thread = team.team_rank();
     const int threads = team.team_size();
-    for (int part = thread; part < Batch::parts - 1; part += threads)
-      splitters(part) = batch.splitters[part];
     for (size_type t = team.league_rank(); t < batch.tiles();
          t += team.league_size()) {
       runs.read(team, batch, t);
       for (int part = thread; part < Batch::parts; part += threads)
-        next(part) = runs.begin(part);
+        next[part] = runs.begin(part);
       team.team_barrier();
       const int size = batch.tile_size(t);
-      for (int i = thread; i < size; i += threads) {
-        const size_type query = t * Batch::tile + i;
-        const Key key = lower_probe<Key>(queries(query)).key;
-        // Which of a partition's places a query takes is left to chance; its
-        // result comes back from there, so chance never shows.
-        const int slot = Kokkos::atomic_fetch_inc(
-            &next(Batch::part_of(splitters.data(), key)));
-        sorted(slot) = queries(query);
-        batch.slots[query] = static_cast<std::uint16_t>(slot);
-      }
+      in_turns<Exec>(
+          team, size, [&](int i) { return queries(t * Batch::tile + i); },
+          [&](int i, const Query& query) {
+            // Which of a partition's places a query takes is left to chance;
+            // its result comes back from there, so chance never shows.
+            const int slot = Kokkos::atomic_fetch_inc(
+                &next[part_of(lower_probe<Key>(query).key)]);
+            sorted[slot] = query;
+            batch.slots[t * Batch::tile + i] = static_cast<std::uint16_t>(slot);
+          });
       team.team_barrier();
-      for (int i = thread; i < size; i += threads)
-        batch.permuted[runs.position_of(i)] = sorted(i);
+      runs.for_each(
+          team, size,
+          [&](int i, size_type position) {
+            return Kokkos::pair<size_type, Query>(position, sorted[i]);
+          },
+          [&](int, const Kokkos::pair<size_type, Query>& placed) {
+            batch.permuted[placed.first] = placed.second;
+          });
       team.team_barrier();
     }
   }
@@ -243,31 +368,34 @@ struct GatherResults {
 
   static std::size_t scratch_bytes() {
     return TileRuns<Exec, Batch>::scratch_bytes() +
-           TeamArray<Out, Exec>::shmem_size(Batch::tile);
+           scratch_bytes_of<Out, Exec>(Batch::tile);
   }
 
   template <class Member>
   KOKKOS_FUNCTION void operator()(const Member& team) const {
     const TileRuns<Exec, Batch> runs(team);
-    const TeamArray<Out, Exec> sorted(team_scratch<Exec>(team), Batch::tile);
+    Out* const sorted = take_scratch<Out, Exec>(team, Batch::tile);
     for (size_type t = team.league_rank(); t < batch.tiles();
          t += team.league_size()) {
       runs.read(team, batch, t);
       const int size = batch.tile_size(t);
-      for (int i = team.team_rank(); i < size; i += team.team_size())
-        sorted(i) = results[runs.position_of(i)];
+      runs.for_each(
+          team, size,
+          [&](int, size_type position) { return results[position]; },
+          [&](int i, const Out& result) { sorted[i] = result; });
       team.team_barrier();
-      for (int i = team.team_rank(); i < size; i += team.team_size()) {
-        const size_type query = t * Batch::tile + i;
-        out(query) = sorted(batch.slots[query]);
-      }
+      in_turns<Exec>(
+          team, size, [&](int i) { return batch.slots[t * Batch::tile + i]; },
+          [&](int i, std::uint16_t slot) {
+            out(t * Batch::tile + i) = sorted[slot];
+          });
       team.team_barrier();
     }
   }
 };
 
 /// Runs `verb` like run_lookups, partition by partition. `memory` has as many
-/// bytes as PartitionedBatch says. Five kernels and a scan, no fence.
+/// bytes as PartitionedBatch says. Six kernels and a scan, no fence.
 ///
 /// \pre the index is not empty.
 template <class Exec, class Ref, class Verb, class Policy>
@@ -284,6 +412,9 @@ void run_partitioned(const std::string& label, const Exec& space,
       label + "::take_splitters",
       Kokkos::RangePolicy<Exec>(space, 0, Batch::parts - 1),
       TakeSplitters<Ref, Key>{ref, batch.splitters, Batch::parts});
+  Kokkos::parallel_for(label + "::tabulate_splitters",
+                       Kokkos::RangePolicy<Exec>(space, 0, Batch::cells + 1),
+                       TabulateSplitters<Batch, Key>{batch});
   // One tile per team.
   const auto run_tiles = [&](const char* what, const auto& kernel) {
     run_tiled(space, label + what, kernel, batch.tiles(),
