@@ -6,6 +6,7 @@
 /// The benchmarks of one key type: which there are, in which order.
 
 #include "BuildCase.hpp"
+#include "FitCase.hpp"
 #include "LimitCase.hpp"
 #include "PointCase.hpp"
 #include "RangeCase.hpp"
@@ -28,6 +29,22 @@ class CaseAdder {
     add(one_sector_name(subject), [subject](benchmark::State& state) {
       measure_one_sector(subject, state);
     });
+  }
+
+  /// Fits know no values: they are the same for every stored value.
+  void add_fits() {
+    const Options& options = session_.options;
+    if (std::find(options.ops.begin(), options.ops.end(), Op::fit) ==
+            options.ops.end() ||
+        !perf::is_selected(options.indexes, std::string(fitted_index)))
+      return;
+    const Subject<Key, std::uint32_t, Exec> subject{
+        session_, spec_, ValueMode::none, {}};
+    for (std::uint64_t epsilon : options.epsilons)
+      add(fit_name(subject, epsilon),
+          [subject, epsilon](benchmark::State& state) {
+            measure_fit(subject, epsilon, state);
+          });
   }
 
   void add_indexes() {
@@ -80,6 +97,7 @@ class CaseAdder {
               measure_build(subject, transfers, state);
             });
         break;
+      case Op::fit: break;
       case Op::find:
       case Op::lower_bound:
       case Op::count:
@@ -129,6 +147,7 @@ void add_cases(const KeySpec& spec, bool sweep, Session& session,
       const bool sweep_this = sweep && mode == session.options.values.front();
       const auto add = [&](auto adder) {
         adder.add_limit();
+        adder.add_fits();
         adder.add_indexes();
         if (sweep_this) adder.add_sweep();
       };

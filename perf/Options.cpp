@@ -38,9 +38,13 @@ passed on. perf/README.md says what is measured and what the counters mean.
   return text;
 }
 
+/// What LearnedIndex admits.
+constexpr std::uint64_t most_epsilon = std::uint64_t{1} << 20;
+
 /// What the user wrote, not yet understood.
 struct RawOptions {
   std::vector<std::string> keys, indexes, spaces, ops, values, range_hits;
+  std::vector<std::string> epsilons;
   std::string queries, host_queries, range_queries, transfers, order, seed;
 };
 
@@ -116,6 +120,12 @@ void understand(const RawOptions& raw, Options& options) {
     options.range_hits.push_back(parse_count(text, "--range-hits"));
   if (!raw.range_queries.empty())
     options.range_queries = parse_count(raw.range_queries, "--range-queries");
+  for (const std::string& text : raw.epsilons) {
+    options.epsilons.push_back(parse_count(text, "--epsilons"));
+    if (options.epsilons.back() > most_epsilon)
+      throw Error("--epsilons: " + text + " is not in 1..." +
+                  std::to_string(most_epsilon));
+  }
   options.order = parse_order(raw.order);
   options.seed = parse_seed(raw.seed);
   options.transfers = raw.transfers == "in";
@@ -138,7 +148,8 @@ void declare(CLI::App& app, RawOptions& raw, Options& options) {
       ->default_val(std::vector<std::string>{"all"});
   app.add_option("--ops", raw.ops,
                  "operations among build, build_sorted (from sorted keys and "
-                 "values), find, lower_bound, count, range")
+                 "values), fit (the segments of a learned index alone), find, "
+                 "lower_bound, count, range")
       ->delimiter(',')
       ->default_val(
           std::vector<std::string>{"build", "find", "lower_bound", "range"});
@@ -162,6 +173,10 @@ void declare(CLI::App& app, RawOptions& raw, Options& options) {
   app.add_option("--range-queries", raw.range_queries,
                  "ranges per batch (default: as many as give 2^24 hits on "
                  "hosts, 2^26 on GPUs)");
+  app.add_option("--epsilons", raw.epsilons,
+                 "error bounds of fit, measured in turn")
+      ->delimiter(',')
+      ->default_val(std::vector<std::string>{"16", "128"});
   app.add_option("--transfers", raw.transfers,
                  "in: time host-to-device and back, too; out: do not")
       ->check(CLI::IsMember({"in", "out"}))

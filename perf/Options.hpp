@@ -14,9 +14,9 @@
 
 namespace kindex::perf {
 
-enum class Op { build, build_sorted, find, lower_bound, count, range };
+enum class Op { build, build_sorted, fit, find, lower_bound, count, range };
 inline constexpr std::string_view op_names[] = {
-    "build", "build_sorted", "find", "lower_bound", "count", "range"};
+    "build", "build_sorted", "fit", "find", "lower_bound", "count", "range"};
 constexpr std::string_view name_of(Op op) {
   return op_names[static_cast<std::size_t>(op)];
 }
@@ -59,6 +59,7 @@ struct Options {
   QueryOrder order;
   std::vector<std::uint64_t> range_hits;  ///< hits per range query
   std::uint64_t range_queries = 0;  ///< ranges per batch; 0: chosen by device
+  std::vector<std::uint64_t> epsilons;  ///< error bounds of fits
   bool transfers = false;
   bool sweep = false;  ///< also over batch sizes
   std::uint64_t seed = default_seed;

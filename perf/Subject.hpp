@@ -65,12 +65,16 @@ struct Subject {
   IndexEntry<Key, Value, Exec> entry;
   bool sorted_pairs = false;  ///< whether keys come sorted with their values
 
-  /// `op/index/keytype/space/n:N/keys:SET/values:MODE`
-  std::string name(std::string_view op, const std::string& index) const {
+  /// `op/index/keytype/space/n:N/keys:SET`
+  std::string key_name(std::string_view op, const std::string& index) const {
     return std::string(op) + '/' + index + '/' +
            std::string(name_of(spec.type)) + '/' + Exec::name() +
-           "/n:" + std::to_string(spec.size) + "/keys:" + spec.set_name() +
-           "/values:" + std::string(name_of(mode));
+           "/n:" + std::to_string(spec.size) + "/keys:" + spec.set_name();
+  }
+
+  /// `op/index/keytype/space/n:N/keys:SET/values:MODE`
+  std::string name(std::string_view op, const std::string& index) const {
+    return key_name(op, index) + "/values:" + std::string(name_of(mode));
   }
 
   /// `/q:Q/order:ORDER`, and whether transfers count.

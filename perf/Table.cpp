@@ -75,7 +75,8 @@ void TableReporter::ReportRuns(const std::vector<Run>& runs) {
       row.push_back(counter(run, "ns_per_lookup", "%.3f"));
       row.push_back(counter(run, "of_limit", "%.0f %%", 100));
       row.push_back(counter(run, "GB_per_s", "%.2f"));
-      row.push_back(counter(run, "build_ms", "%.2f"));
+      const std::string build = counter(run, "build_ms", "%.2f");
+      row.push_back(build.empty() ? counter(run, "fit_ms", "%.2f") : build);
       row.push_back(counter(run, "bytes_per_key", "%.2f"));
     }
     row.push_back(rest);

@@ -2,6 +2,7 @@
 // Proves that kindex_bench notices wrong answers: indexes that err in one place
 // must fail, and say where.
 #include "BuildCase.hpp"
+#include "FitCase.hpp"
 #include "PointCase.hpp"
 #include "RangeCase.hpp"
 #include "baselines/StdLowerBound.hpp"
@@ -143,6 +144,38 @@ TEST_P(WrongAnswers, OfABuild) {
   const auto build = [](const auto& subject) { verify_build(subject); };
   EXPECT_EQ(verdict(Fault::none, GetParam(), build), "");
   EXPECT_NE(verdict(Fault::value, GetParam(), build), "");
+}
+
+/// What the check of a fit says after `spoil(starts, models)`.
+template <class Spoil>
+std::string fit_verdict(const Spoil& spoil) {
+  auto keys = host_array<Key>("keys", 50000);
+  for (std::uint64_t i = 0; i < keys.extent(0); ++i) keys(i) = i / 3 * i;
+  const HostArray<const Key> sorted = keys;
+  const auto fitted = fit_keys<Key>(HostExec(), sorted, 16);
+  spoil(fitted.starts, fitted.models);
+  try {
+    check_fit<Key>(sorted, fitted.starts, fitted.models, 16);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(WrongFits, AreNoticed) {
+  EXPECT_EQ(fit_verdict([](const auto&, const auto&) {}), "");
+  EXPECT_NE(fit_verdict([](const auto&, const auto& models) {
+              models(models.extent(0) / 2).intercept += 40;
+            }).find("wrong result: the fit misses the rank"),
+            std::string::npos);
+  EXPECT_NE(fit_verdict([](const auto& starts, const auto&) {
+              std::swap(starts(1), starts(2));
+            }).find("does not begin behind the one before"),
+            std::string::npos);
+  EXPECT_NE(fit_verdict([](const auto& starts, const auto&) {
+              starts(0) = 5;
+            }).find("no segment at the first key"),
+            std::string::npos);
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, WrongAnswers,

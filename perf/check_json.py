@@ -12,6 +12,8 @@ COUNTERS = {
              "hit_rate", "of_limit", "one_sector_per_second"},
     "range": {"items_per_second", "hits_per_second", "hits_per_query"},
     "copy": {"GB_per_s"},
+    "fit": {"items_per_second", "fit_ms", "segments", "segments_optimal",
+            "GB_per_s"},
     "one_sector": {"items_per_second", "ns_per_lookup", "GB_per_s"},
 }
 COUNTERS["lower_bound"] = COUNTERS["find"]

@@ -23,7 +23,7 @@ endfunction()
 
 set(tiny --queries 300 --benchmark_min_time=0.001)
 set(every_operation --index all --ops
-    build,build_sorted,find,lower_bound,count,range)
+    build,build_sorted,fit,find,lower_bound,count,range)
 
 # Every key type of this build, value and operation of every index is verified.
 set(every_type)
@@ -93,6 +93,7 @@ foreach(case IN ITEMS "keys=nonsense:u32:10=no generator 'nonsense'"
                       "index=nonsense=no 'nonsense' in this build"
                       "space=nonsense=no 'nonsense' in this build"
                       "ops=nonsense=no 'nonsense'"
+                      "epsilons=2^21=--epsilons: 2.21 is not in 1...1048576"
                       "order=zipf:x=zipf:THETA")
   string(REGEX MATCH "^([a-z]+)=([^=]+)=(.*)$" case "${case}")
   kindex_add_smoke(refuses_${CMAKE_MATCH_1} kindex_bench --${CMAKE_MATCH_1}
@@ -159,7 +160,7 @@ set_tests_properties(perf.wrong_answers
 
 kindex_add_smoke(
   json kindex_bench --keys isbn:u64:10000 ${tiny} --values none,u32 --ops
-  build,build_sorted,find,lower_bound,range --json
+  build,build_sorted,fit,find,lower_bound,range --json
   "${CMAKE_CURRENT_BINARY_DIR}/smoke.json")
 set_tests_properties(perf.json PROPERTIES FIXTURES_SETUP perf_json)
 find_program(Kindex_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
