@@ -10,11 +10,13 @@
 
 #include <kindex/Error.hpp>
 #include <kindex/Types.hpp>
+#include <kindex/query/BulkQueries.hpp>
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -29,6 +31,9 @@ struct Views {
   using Values = Kokkos::View<Value*, Memory>;
   using Ranks = Kokkos::View<std::uint32_t*, Memory>;
   using Offsets = Kokkos::View<size_type*, Memory>;
+  using HostKeys = Kokkos::View<const Key*, Kokkos::HostSpace>;
+  using HostValues = Kokkos::View<Value*, Kokkos::HostSpace>;
+  using HostRanks = Kokkos::View<std::uint32_t*, Kokkos::HostSpace>;
 
   struct Hits {
     Offsets offsets;
@@ -51,6 +56,13 @@ class AnyIndex {
                      const typename V::Ranks& counts) const = 0;
   virtual typename V::Hits range(const Exec& space, const typename V::Keys& lo,
                                  const typename V::Keys& hi) const = 0;
+  /// The same for queries and results in any memory of the host.
+  virtual void find(const HostBatches<Exec>& batches,
+                    const typename V::HostKeys& queries,
+                    const typename V::HostValues& out) const = 0;
+  virtual void lower_bound(const HostBatches<Exec>& batches,
+                           const typename V::HostKeys& queries,
+                           const typename V::HostRanks& ranks) const = 0;
   virtual std::uint64_t memory_bytes() const = 0;
 };
 
@@ -88,6 +100,7 @@ class Adapter final : public AnyIndex<Key, Value, Exec> {
   using Keys = typename V::Keys;
   using Values = typename V::Values;
   using Ranks = typename V::Ranks;
+  using HostKeys = typename V::HostKeys;
 
   template <class... Arguments>
   explicit Adapter(const Exec& space, const Arguments&... arguments)
@@ -109,6 +122,11 @@ class Adapter final : public AnyIndex<Key, Value, Exec> {
       requires(const Index& i, Exec e, Keys k, HitsOf<Index>& h) {
     i.range(e, k, k, h);
   };
+
+  /// Whether it takes batches in host memory: the library's indexes do.
+  static constexpr bool takes_host_batches = std::is_base_of_v<
+      query::BulkQueries<Index, Key, Value, typename Exec::memory_space>,
+      Index>;
 
   static bool supports(Op op, ValueMode mode) {
     if constexpr (requires { Index::supports(op, mode); })
@@ -155,6 +173,20 @@ class Adapter final : public AnyIndex<Key, Value, Exec> {
       unsupported();
     }
   }
+  void find(const HostBatches<Exec>& batches, const HostKeys& queries,
+            const typename V::HostValues& out) const override {
+    if constexpr (takes_host_batches)
+      index_.find(batches, queries, out);
+    else
+      unsupported();
+  }
+  void lower_bound(const HostBatches<Exec>& batches, const HostKeys& queries,
+                   const typename V::HostRanks& ranks) const override {
+    if constexpr (takes_host_batches)
+      index_.lower_bound(batches, queries, ranks);
+    else
+      unsupported();
+  }
   std::uint64_t memory_bytes() const override { return index_.memory_bytes(); }
 
  private:
@@ -182,8 +214,9 @@ struct IndexEntry {
   bool (*supports)(Op, ValueMode);
   FromSorted from_sorted;
   FromPairs from_pairs;
-  FromPairs from_sorted_pairs;  ///< empty: it cannot be built so
-  bool is_ablation = false;     ///< measured only where asked for
+  FromPairs from_sorted_pairs;      ///< empty: it cannot be built so
+  bool takes_host_batches = false;  ///< find and lower_bound do
+  bool is_ablation = false;         ///< measured only where asked for
 };
 
 /// The indexes registered for a key type, a value type and a space.
@@ -205,8 +238,12 @@ class IndexList {
                                 const typename V::ValuesIn& values) {
       return std::make_unique<Adapted>(space, leading..., keys, values);
     };
-    Entry entry{
-        std::move(name), &Adapted::supports, from_sorted, from_pairs, {}};
+    Entry entry{std::move(name),
+                &Adapted::supports,
+                from_sorted,
+                from_pairs,
+                {},
+                Adapted::takes_host_batches};
     if constexpr (std::is_constructible_v<Index, Exec, Leading..., SortedTag,
                                           typename V::Keys,
                                           typename V::ValuesIn>)

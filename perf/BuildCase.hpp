@@ -13,7 +13,7 @@ template <class S>
 std::string build_name(const S& subject, bool transfers) {
   const Op op = subject.sorted_pairs ? Op::build_sorted : Op::build;
   return subject.name(name_of(op), subject.entry.name) +
-         (transfers ? "/transfers:in" : "");
+         transfers_suffix(transfers ? Transfers::in : Transfers::out);
 }
 
 /// The input on the host's side of the transfer.
@@ -59,7 +59,7 @@ void verify_build(const Subject<Key, Value, Exec>& subject) {
       std::min(subject.session.options.batch(is_host<Exec>), most);
   for (Op op : {Op::find, Op::lower_bound}) {
     if (!subject.entry.supports(op, subject.mode)) continue;
-    const PointCase point{op, queries, false};
+    const PointCase point{op, queries};
     if (op == Op::find)
       PointRun<Key, Value, Value, Exec>(subject, point).verify();
     else

@@ -29,6 +29,14 @@ class CaseAdder {
     add(one_sector_name(subject), [subject](benchmark::State& state) {
       measure_one_sector(subject, state);
     });
+    if (is_host<Exec> || !session_.options.has_transfers()) return;
+    for (std::uint64_t result_bytes : {sizeof(Value), sizeof(std::uint32_t)}) {
+      const LinkShape shape{sizeof(Key), result_bytes,
+                            session_.options.batch(is_host<Exec>)};
+      add(link_name(subject, shape), [subject, shape](benchmark::State& state) {
+        measure_link(subject, shape, state);
+      });
+    }
   }
 
   /// Fits know no values: they are the same for every stored value.
@@ -62,8 +70,9 @@ class CaseAdder {
     for (const auto& entry : entries())
       if (entry.supports(Op::find, mode_))
         for (std::uint64_t queries = 256; queries <= most; queries *= 4)
-          add_point(Op::find, {session_, spec_, mode_, entry}, queries,
-                    !is_host<Exec>);
+          add_point({session_, spec_, mode_, entry},
+                    {Op::find, queries,
+                     is_host<Exec> ? Transfers::out : Transfers::in});
   }
 
  private:
@@ -87,8 +96,17 @@ class CaseAdder {
   }
 
   void add_op(Op op, const Subject<Key, Value, Exec>& subject) {
+    // Hosts have nothing to transfer.
+    if (is_host<Exec>) return add_op(op, subject, Transfers::out);
+    for (Transfers transfers : session_.options.transfers)
+      add_op(op, subject, transfers);
+  }
+
+  void add_op(Op op, const Subject<Key, Value, Exec>& subject, Transfers how) {
     const Options& options = session_.options;
-    const bool transfers = options.transfers && !is_host<Exec>;
+    if (how == Transfers::overlapped)
+      return add_overlapped(op, subject, options.batch(is_host<Exec>));
+    const bool transfers = how == Transfers::in;
     switch (op) {
       case Op::build:
       case Op::build_sorted:
@@ -101,7 +119,7 @@ class CaseAdder {
       case Op::find:
       case Op::lower_bound:
       case Op::count:
-        add_point(op, subject, options.batch(is_host<Exec>), transfers);
+        add_point(subject, {op, options.batch(is_host<Exec>), how});
         break;
       case Op::range:
         for (std::uint64_t hits : options.range_hits) {
@@ -116,9 +134,18 @@ class CaseAdder {
     }
   }
 
-  void add_point(Op op, const Subject<Key, Value, Exec>& subject,
-                 std::uint64_t queries, bool transfers) {
-    const PointCase point{op, queries, transfers};
+  /// Verbs that take batches in host memory.
+  void add_overlapped(Op op, const Subject<Key, Value, Exec>& subject,
+                      std::uint64_t queries) {
+    if (!subject.entry.takes_host_batches ||
+        (op != Op::find && op != Op::lower_bound))
+      return;
+    for (std::uint64_t bucket_size : session_.options.bucket_sizes)
+      add_point(subject, {op, queries, Transfers::overlapped, bucket_size});
+  }
+
+  void add_point(const Subject<Key, Value, Exec>& subject,
+                 const PointCase& point) {
     add(point_name(subject, point), [subject, point](benchmark::State& state) {
       measure_point(subject, point, state);
     });

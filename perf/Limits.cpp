@@ -13,6 +13,7 @@
 #include <kindex/Key.hpp>
 
 #include <algorithm>
+#include <vector>
 
 namespace kindex::perf {
 namespace {
@@ -120,6 +121,36 @@ Probe one_sector_probe(const LookupShape& shape) {
   throw Error("one_sector_probe: queries have 1, 2, 4, 8 or 16 bytes");
 }
 
+template <class Exec>
+Probe link_probe(const LinkShape& shape) {
+  const std::vector<Exec> instances =
+      Kokkos::Experimental::partition_space(Exec(), std::vector<int>{1, 1});
+  const Exec& there = instances[0];
+  const Exec& back = instances[1];
+  const auto queries = random_words(there, shape.queries * shape.query_bytes);
+  const auto results = random_words(there, shape.queries * shape.result_bytes);
+  const auto staging = [](const auto& like) {
+    const Kokkos::View<std::uint64_t*, StagingSpace<Exec>> words(
+        Kokkos::view_alloc(Kokkos::WithoutInitializing,
+                           "kindex_bench::limits::staging"),
+        like.extent(0));
+    Kokkos::deep_copy(words, like);
+    return words;
+  };
+  Probe probe;
+  probe.what = "both directions at once, page-locked";
+  probe.run = [there, back, queries, results, sent = staging(queries),
+               received = staging(results)] {
+    Kokkos::deep_copy(there, queries, sent);
+    Kokkos::deep_copy(back, received, results);
+  };
+  probe.fence = [there, back] {
+    there.fence("kindex_bench::limits: queries are there");
+    back.fence("kindex_bench::limits: results are back");
+  };
+  return probe;
+}
+
 double median_seconds(const Probe& probe) {
   probe.run();
   probe.fence();
@@ -137,10 +168,12 @@ double median_seconds(const Probe& probe) {
 
 template Probe copy_probe<HostExec>(std::uint64_t);
 template Probe one_sector_probe<HostExec>(const LookupShape&);
+template Probe link_probe<HostExec>(const LinkShape&);
 #if defined(KOKKOS_ENABLE_CUDA) || defined(KOKKOS_ENABLE_HIP) || \
     defined(KOKKOS_ENABLE_SYCL)
 template Probe copy_probe<DeviceExec>(std::uint64_t);
 template Probe one_sector_probe<DeviceExec>(const LookupShape&);
+template Probe link_probe<DeviceExec>(const LinkShape&);
 #endif
 
 }  // namespace kindex::perf

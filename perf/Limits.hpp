@@ -40,6 +40,20 @@ struct LookupShape {
 template <class Exec>
 Probe one_sector_probe(const LookupShape& shape);
 
+/// What a batch of lookups sends to a device and gets back.
+struct LinkShape {
+  std::uint64_t query_bytes = 0;   ///< per query
+  std::uint64_t result_bytes = 0;  ///< per query
+  std::uint64_t queries = 0;       ///< per batch
+
+  auto operator<=>(const LinkShape&) const = default;
+};
+
+/// Copies the queries of a batch from page-locked memory of the host to the
+/// device and, at the same time, as many results as it has back.
+template <class Exec>
+Probe link_probe(const LinkShape& shape);
+
 /// Seconds per batch: median of at least 5, after a warm-up.
 double median_seconds(const Probe& probe);
 

@@ -45,7 +45,8 @@ constexpr std::uint64_t most_epsilon = std::uint64_t{1} << 20;
 struct RawOptions {
   std::vector<std::string> keys, indexes, spaces, ops, values, range_hits;
   std::vector<std::string> epsilons;
-  std::string queries, host_queries, range_queries, transfers, order, seed;
+  std::vector<std::string> transfers, bucket_sizes;
+  std::string queries, host_queries, range_queries, order, seed;
 };
 
 template <class Enum, std::size_t N>
@@ -128,7 +129,11 @@ void understand(const RawOptions& raw, Options& options) {
   }
   options.order = parse_order(raw.order);
   options.seed = parse_seed(raw.seed);
-  options.transfers = raw.transfers == "in";
+  options.transfers =
+      named<Transfers>(raw.transfers, transfers_names, "--transfers");
+  for (const std::string& text : raw.bucket_sizes)
+    options.bucket_sizes.push_back(
+        text == "0" ? 0 : parse_count(text, "--bucket-size"));
   if (!(options.hit_rate >= 0 && options.hit_rate <= 1))
     throw Error("--hit-rate: a fraction between 0 and 1");
 }
@@ -178,9 +183,16 @@ void declare(CLI::App& app, RawOptions& raw, Options& options) {
       ->delimiter(',')
       ->default_val(std::vector<std::string>{"16", "128"});
   app.add_option("--transfers", raw.transfers,
-                 "in: time host-to-device and back, too; out: do not")
-      ->check(CLI::IsMember({"in", "out"}))
-      ->default_val("out");
+                 "in: time host-to-device and back, too; overlapped: the same "
+                 "in buckets, from pageable memory (find and lower_bound of "
+                 "Kindex's indexes); out: do not; several in turn")
+      ->delimiter(',')
+      ->default_val(std::vector<std::string>{"out"});
+  app.add_option("--bucket-size", raw.bucket_sizes,
+                 "queries per bucket of overlapped transfers; several are "
+                 "measured in turn (0: as many as the library chooses)")
+      ->delimiter(',')
+      ->default_val(std::vector<std::string>{"0"});
   app.add_flag("--sweep", options.sweep,
                "also measure find on batches of 256, 1k, ... lookups, with "
                "transfers (on with --report and two devices)");

@@ -43,6 +43,18 @@ struct QueryOrder {
   std::string name = "random";
 };
 
+/// Where the queries of a batch are, and the results go.
+enum class Transfers {
+  out,        ///< in the device's memory
+  in,         ///< in page-locked memory of the host: copy, search, copy back
+  overlapped  ///< in any memory of the host: the index's own pipeline
+};
+inline constexpr std::string_view transfers_names[] = {"out", "in",
+                                                       "overlapped"};
+constexpr std::string_view name_of(Transfers transfers) {
+  return transfers_names[static_cast<std::size_t>(transfers)];
+}
+
 /// The name that stands for all ablations.
 inline constexpr std::string_view ablations_name = "ablations";
 
@@ -59,13 +71,22 @@ struct Options {
   QueryOrder order;
   std::vector<std::uint64_t> range_hits;  ///< hits per range query
   std::uint64_t range_queries = 0;  ///< ranges per batch; 0: chosen by device
-  std::vector<std::uint64_t> epsilons;  ///< error bounds of fits
-  bool transfers = false;
-  bool sweep = false;  ///< also over batch sizes
+  std::vector<std::uint64_t> epsilons;      ///< error bounds of fits
+  std::vector<Transfers> transfers;         ///< on devices, in turn
+  std::vector<std::uint64_t> bucket_sizes;  ///< of overlapped transfers; 0:
+                                            ///< the library's choice
+  bool sweep = false;                       ///< also over batch sizes
   std::uint64_t seed = default_seed;
   std::string json;
   std::string report;
   bool list = false;
+
+  /// Whether some batches on devices come from the host and go back.
+  bool has_transfers() const {
+    for (Transfers one : transfers)
+      if (one != Transfers::out) return true;
+    return sweep;
+  }
 
   /// Lookups per batch on a host, or on a device with its own memory.
   std::uint64_t batch(bool on_host) const {

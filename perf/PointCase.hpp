@@ -16,7 +16,8 @@ namespace kindex::perf {
 struct PointCase {
   Op op;
   std::uint64_t queries;  ///< per batch
-  bool transfers;
+  Transfers transfers = Transfers::out;
+  std::uint64_t bucket_size = 0;  ///< of overlapped transfers; 0: chosen
 };
 
 template <class S>
@@ -24,7 +25,9 @@ std::string point_name(const S& subject, const PointCase& point) {
   char hit[32];
   std::snprintf(hit, sizeof hit, "/hit:%g", subject.session.options.hit_rate);
   return subject.name(name_of(point.op), subject.entry.name) + hit +
-         subject.batch_suffix(point.queries, point.transfers);
+         subject.batch_suffix(point.queries, point.transfers) +
+         (point.bucket_size > 0 ? "/bucket:" + std::to_string(point.bucket_size)
+                                : "");
 }
 
 /// Queries and results in the memory of `Exec`, and on the host's side of the
@@ -39,12 +42,19 @@ struct PointBuffers {
   Kokkos::View<Result*, Memory> results;
   Kokkos::View<Key*, Staging> staged_queries;
   Kokkos::View<Result*, Staging> staged_results;
+  HostArray<const Key> host_queries;  ///< pageable; for overlapped transfers
+  HostArray<Result> host_results;     ///< the same
 
-  static PointBuffers make(const HostArray<Key>& queries, bool transfers) {
+  static PointBuffers make(const HostArray<Key>& queries, Transfers transfers) {
     const std::uint64_t n = queries.extent(0);
     PointBuffers buffers;
+    if (transfers == Transfers::overlapped) {
+      buffers.host_queries = queries;
+      buffers.host_results = host_array<Result>("results", n);
+      return buffers;
+    }
     buffers.results = array_in<Result, Memory>("results", n);
-    if (!transfers) {
+    if (transfers == Transfers::out) {
       buffers.queries =
           on_device<Exec>("queries", HostArray<const Key>(queries));
       return buffers;
@@ -69,7 +79,9 @@ class PointRun {
         batches_(batches_in_turn(point.queries, sizeof(Key) + sizeof(Result))),
         asked_(queries()),
         buffers_(buffers()),
-        index_(subject.index(space_)) {
+        index_(subject.index(space_)),
+        pipeline_(space_,
+                  PipelineOptions().set_bucket_size(point.bucket_size)) {
     batches_ = std::min(batches_, asked_.size() / point_.queries);
   }
 
@@ -77,13 +89,19 @@ class PointRun {
   void run(std::uint64_t batch) const {
     const std::uint64_t begin = batch % batches_ * point_.queries;
     const std::pair slice(begin, begin + point_.queries);
+    if (point_.transfers == Transfers::overlapped) {
+      answer(pipeline_, Kokkos::subview(buffers_.host_queries, slice),
+             Kokkos::subview(buffers_.host_results, slice));
+      return;
+    }
     const auto queries = Kokkos::subview(buffers_.queries, slice);
     const auto results = Kokkos::subview(buffers_.results, slice);
-    if (point_.transfers)
+    const bool in = point_.transfers == Transfers::in;
+    if (in)
       Kokkos::deep_copy(space_, Kokkos::subview(buffers_.received, slice),
                         Kokkos::subview(buffers_.staged_queries, slice));
-    answer(queries, results);
-    if (point_.transfers)
+    answer(space_, queries, results);
+    if (in)
       Kokkos::deep_copy(space_, Kokkos::subview(buffers_.staged_results, slice),
                         results);
     space_.fence("kindex_bench: a batch is done");
@@ -91,16 +109,20 @@ class PointRun {
 
   /// Answers all batches and compares every result with the reference.
   void verify() const {
-    // Nothing that an earlier index wrote must pass for an answer.
-    Kokkos::deep_copy(buffers_.results, static_cast<Result>(0x5a5a5a5a));
-    for (std::uint64_t batch = 0; batch < batches_; ++batch) run(batch);
     const std::uint64_t n = batches_ * point_.queries;
+    // Nothing that an earlier index wrote must pass for an answer.
+    const auto poison = static_cast<Result>(0x5a5a5a5a);
+    Kokkos::deep_copy(buffers_.results, poison);
+    Kokkos::deep_copy(buffers_.host_results, poison);
+    for (std::uint64_t batch = 0; batch < batches_; ++batch) run(batch);
+    if (point_.transfers == Transfers::overlapped)
+      return compare(buffers_.host_results, n);
     const auto results = Kokkos::create_mirror_view_and_copy(
         Kokkos::HostSpace{},
         Kokkos::subview(buffers_.results,
                         std::pair<std::uint64_t, std::uint64_t>(0, n)));
     compare(results, n);
-    if (point_.transfers) compare(buffers_.staged_results, n);
+    if (point_.transfers == Transfers::in) compare(buffers_.staged_results, n);
   }
 
   double hit_rate() const { return asked_.hit_rate; }
@@ -135,22 +157,27 @@ class PointRun {
   const PointBuffers<Key, Result, Exec>& buffers() const {
     return subject_.session.cache.template get<PointBuffers<Key, Result, Exec>>(
         "point buffers",
-        std::to_string(asked_.size()) + (point_.transfers ? "in" : "out"), [&] {
+        std::to_string(asked_.size()) + std::string(name_of(point_.transfers)),
+        [&] {
           return PointBuffers<Key, Result, Exec>::make(asked_.keys,
                                                        point_.transfers);
         });
   }
 
-  template <class Queries, class Results>
-  void answer(const Queries& queries, const Results& results) const {
+  /// \param space space_ or pipeline_.
+  template <class Space, class Queries, class Results>
+  void answer(const Space& space, const Queries& queries,
+              const Results& results) const {
     if (point_.op == Op::find) {
       if constexpr (std::is_same_v<Result, Value>)
-        index_.find(space_, queries, results);
+        index_.find(space, queries, results);
     } else if constexpr (std::is_same_v<Result, std::uint32_t>) {
       if (point_.op == Op::lower_bound)
-        index_.lower_bound(space_, queries, results);
+        index_.lower_bound(space, queries, results);
+      else if constexpr (std::is_same_v<Space, Exec>)
+        index_.count(space, queries, results);
       else
-        index_.count(space_, queries, results);
+        throw Error("kindex_bench: counts have no overlapped transfers");
     }
   }
 
@@ -186,6 +213,7 @@ class PointRun {
   const PointQueries<Key>& asked_;
   const PointBuffers<Key, Result, Exec>& buffers_;
   const AnyIndex<Key, Value, Exec>& index_;
+  HostBatches<Exec> pipeline_;
 };
 
 template <class Result, class Key, class Value, class Exec>
@@ -211,8 +239,18 @@ void measure_point_of(const Subject<Key, Value, Exec>& subject,
   state.counters["bytes_per_key"] =
       static_cast<double>(run.index_bytes()) / keys;
   state.counters["hit_rate"] = run.hit_rate();
-  if (point.transfers || point.queries != session.options.batch(is_host<Exec>))
+  if (point.transfers != Transfers::out) {
+    state.counters["GB_per_s_in"] = 1e-9 * queries * sizeof(Key) / seconds;
+    state.counters["GB_per_s_out"] = 1e-9 * queries * sizeof(Result) / seconds;
+  }
+  if (point.queries != session.options.batch(is_host<Exec>)) return;
+  if (point.transfers != Transfers::out) {
+    state.counters["of_link"] =
+        link_seconds<Exec>(session,
+                           {sizeof(Key), sizeof(Result), point.queries}) /
+        seconds;
     return;
+  }
   const double limit = queries / one_sector_seconds(subject, sizeof(Result));
   state.counters["one_sector_per_second"] = limit;
   state.counters["of_limit"] = queries / seconds / limit;

@@ -35,7 +35,8 @@ std::string range_name(const Subject<Key, Value, Exec>& subject,
                        const RangeCase& range) {
   return subject.name("range", subject.entry.name) +
          "/hits:" + std::to_string(range.hits) +
-         subject.batch_suffix(range.queries, range.transfers);
+         subject.batch_suffix(range.queries,
+                              range.transfers ? Transfers::in : Transfers::out);
 }
 
 /// The ends of the ranges in the memory of `Exec`, and the host's side of the

@@ -60,6 +60,8 @@ struct Session {
   std::set<std::string> verified;  ///< names of benchmarks
   /// Seconds per batch, by space.
   std::map<std::pair<std::string, LookupShape>, double> one_sector_seconds;
+  /// Seconds per batch, by space.
+  std::map<std::pair<std::string, LinkShape>, double> link_seconds;
   /// Of fits, by key set and error bound.
   std::map<std::string, std::uint64_t> fewest_segments;
   int failures = 0;

@@ -42,6 +42,12 @@ Kokkos::View<const T*, typename Exec::memory_space> on_device(
   }
 }
 
+/// Which transfers count, in the name of a benchmark.
+inline std::string transfers_suffix(Transfers transfers) {
+  if (transfers == Transfers::out) return "";
+  return "/transfers:" + std::string(name_of(transfers));
+}
+
 /// A key as a message shows it.
 template <class Key>
 std::string printed(const Key& key) {
@@ -77,11 +83,10 @@ struct Subject {
     return key_name(op, index) + "/values:" + std::string(name_of(mode));
   }
 
-  /// `/q:Q/order:ORDER`, and whether transfers count.
-  std::string batch_suffix(std::uint64_t queries, bool transfers) const {
+  /// `/q:Q/order:ORDER`, and which transfers count.
+  std::string batch_suffix(std::uint64_t queries, Transfers transfers) const {
     return "/q:" + std::to_string(queries) +
-           "/order:" + session.options.order.name +
-           (transfers ? "/transfers:in" : "");
+           "/order:" + session.options.order.name + transfers_suffix(transfers);
   }
 
   std::string data_key() const {

@@ -7,6 +7,8 @@
 #include "RangeCase.hpp"
 #include "baselines/StdLowerBound.hpp"
 
+#include <kindex/SortedArray.hpp>
+
 #include <gtest/gtest.h>
 
 namespace kindex::perf {
@@ -94,7 +96,9 @@ std::string verdict(Fault which, ValueMode mode, const Verify& verify) {
 template <class Result>
 std::string point_verdict(Fault which, ValueMode mode, Op op) {
   return verdict(which, mode, [&](const auto& subject) {
-    PointRun<Key, Value, Result, HostExec>(subject, {op, 1000, false}).verify();
+    for (Transfers transfers : {Transfers::out, Transfers::in})
+      PointRun<Key, Value, Result, HostExec>(subject, {op, 1000, transfers})
+          .verify();
   });
 }
 
@@ -144,6 +148,38 @@ TEST_P(WrongAnswers, OfABuild) {
   const auto build = [](const auto& subject) { verify_build(subject); };
   EXPECT_EQ(verdict(Fault::none, GetParam(), build), "");
   EXPECT_NE(verdict(Fault::value, GetParam(), build), "");
+}
+
+TEST(Transfers, OverlappedOnesAreVerified) {
+  Session session;
+  session.options.queries = 70000;
+  session.options.hit_rate = 0.5;
+  IndexList<Key, Value, HostExec> list;
+  list.add<SortedArray<Key, Value, Kokkos::HostSpace>>("sorted_array");
+  list.add<Erring>("erring");
+  ASSERT_TRUE(list.entries()[0].takes_host_batches);
+  ASSERT_FALSE(list.entries()[1].takes_host_batches);
+  const Subject<Key, Value, HostExec> subject{
+      session, parse_key_spec("wiki:u64:5000"), ValueMode::u32,
+      list.entries()[0]};
+  for (std::uint64_t bucket_size : {0, 300}) {
+    PointCase point{Op::find, 70000, Transfers::overlapped, bucket_size};
+    PointRun<Key, Value, Value, HostExec>(subject, point).verify();
+    point.op = Op::lower_bound;
+    PointRun<Key, Value, std::uint32_t, HostExec>(subject, point).verify();
+  }
+  EXPECT_EQ(point_name(subject, {Op::find, 9, Transfers::overlapped, 300}),
+            std::string("find/sorted_array/u64/") + HostExec::name() +
+                "/n:5000/keys:wiki/values:u32/hit:0.5/q:9/order:random"
+                "/transfers:overlapped/bucket:300");
+}
+
+TEST(Transfers, OfTheLinkAreMeasured) {
+  Session session;
+  const LinkShape shape{8, 4, 1000};
+  const double seconds = link_seconds<HostExec>(session, shape);
+  EXPECT_GT(seconds, 0);
+  EXPECT_EQ(link_seconds<HostExec>(session, shape), seconds);
 }
 
 /// What the check of a fit says after `spoil(starts, models)`.

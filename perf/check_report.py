@@ -62,6 +62,23 @@ variants = [point("sorted_array+fixed+pinned_10", 4096, 1),
             point("sorted_array+fixed+pinned_16_kib+team_sorted", 4096, 4),
             point("eytzinger_k17", 4096, 5), point("eytzinger_k9", 4096, 6),
             point("eytzinger_k17+one_thread", 4096, 7)]
+def sent(index, transfers, billions, bucket="", **counters):
+    return benchmark("lower_bound", index, 4096, "/keys:uniform/values:none"
+                     f"/hit:1/q:1024/order:random/transfers:{transfers}{bucket}",
+                     items_per_second=1e9 * billions, ns_per_lookup=1.0,
+                     bytes_per_key=4.0, GB_per_s_in=8.0 * billions,
+                     GB_per_s_out=4.0 * billions, **counters)
+
+
+transfers = [
+    {**benchmark("link", "limit", 1024, "/in:8/out:4", GB_per_s=36.0,
+                 items_per_second=3e9)},
+    sent("sorted_array", "in", 1, of_link=0.25),
+    sent("sorted_array", "overlapped", 3, of_link=0.75),
+    sent("sorted_array", "overlapped", 2, "/bucket:65536"),
+    sent("sorted_array", "overlapped", 1, "/bucket:131072")]
+host_memory = report(plain + transfers)
+
 without, full = report(plain), report(plain + variants)
 again = [benchmark("copy", "limit", 1 << 20, "", GB_per_s=50.0)]
 merged = report(plain, again)
@@ -69,6 +86,21 @@ throughput = full[full.index(">Throughput<"):full.index(">Range queries against"
 
 checks = {
     "no ablations, no section": "optimisation is worth" not in without,
+    "no transfers, no section": "Batches in host memory" not in without,
+    "transfers one after the other": row(
+        host_memory, "sorted_array", "Cuda", "lower_bound", "u32 uniform", "in",
+        "2¹²", "2¹⁰", "", "1,000.0", "8", "4", "25 %"),
+    "overlapped transfers": row(
+        host_memory, "sorted_array", "Cuda", "lower_bound", "u32 uniform",
+        "overlapped", "2¹²", "2¹⁰", "chosen", "3,000.0", "24", "12", "75 %"),
+    "buckets": row(
+        host_memory, "sorted_array", "Cuda", "lower_bound", "u32 uniform",
+        "overlapped", "2¹²", "2¹⁰", "2¹⁶", "2,000.0", "16", "8", "")
+               and "queries per bucket" in host_memory,
+    "the link": row(host_memory, "Cuda", "link to the host, both ways at once",
+                    "8 bytes in, 4 back", "2¹⁰", "36", "3,000", "0.333"),
+    "transfers stay out of the throughput": "3,000.0" not in host_memory[
+        :host_memory.index(">Batches in host memory<")],
     "the range section stands alone": row(
         without, "sorted_array", "Cuda", "u32 uniform, 64 hits", "2¹²", "16",
         "25", "25 %"),

@@ -48,7 +48,13 @@ class Result:
 
     @property
     def transfers(self):
-        return "transfers" in self.tags
+        """How queries come from the host and results go back; "": not."""
+        return self.tags.get("transfers", "")
+
+    @property
+    def bucket(self):
+        """Queries of a bucket of overlapped transfers; 0: chosen."""
+        return int(self.tags.get("bucket", 0))
 
     @property
     def queries(self):
@@ -57,7 +63,7 @@ class Result:
     def group(self):
         """What must agree for two results to share a panel."""
         tags = (f"{k}:{v}" for k, v in self.tags.items()
-                if k not in ("q", "transfers"))
+                if k not in ("q", "transfers", "bucket"))
         return (self.key, *tags)
 
 
@@ -362,7 +368,7 @@ def largest_batches(results):
     """Of results that differ in the batch alone, those of the largest batch."""
     best = {}
     for r in results:
-        key = (r.op, r.index, r.space, r.n, r.group(), r.transfers)
+        key = (r.op, r.index, r.space, r.n, r.group(), r.transfers, r.bucket)
         if key not in best or r.queries > best[key].queries:
             best[key] = r
     return list(best.values())
@@ -511,19 +517,23 @@ def throughput_table(results):
         rows.append((r.index, r.space, group_title(r.group()), count(r.n),
                      count(r.queries), f"{c['items_per_second'] / 1e6:,.1f}",
                      digits(c["ns_per_lookup"]), limit,
-                     digits(c.get("GB_per_s", 0)),
-                     "yes" if r.transfers else "no"))
+                     digits(c.get("GB_per_s", 0)), r.transfers or "no"))
     return table(("index", "device", "keys", "n", "batch", "million/s",
                   "ns each", "of limit", "GB/s", "transfers"), rows, 3)
 
 
 def main_results(results, op):
-    """Of an operation, without what only the sweep over batches measured."""
+    """Of an operation, without what only the sweep over batches measured, and
+    without transfers where both were measured."""
     chosen = [r for r in results if r.op == op]
-    plain = {(r.index, r.space, r.n, r.group()) for r in chosen
-             if not r.transfers}
-    chosen = [r for r in chosen if not r.transfers
-              or (r.index, r.space, r.n, r.group()) not in plain]
+    def way(r):
+        return ("", "in", "overlapped").index(r.transfers), r.bucket
+    first = {}
+    for r in chosen:
+        key = (r.index, r.space, r.n, r.group())
+        first[key] = min(first.get(key, way(r)), way(r))
+    chosen = [r for r in chosen
+              if way(r) == first[r.index, r.space, r.n, r.group()]]
     most = {}
     for r in chosen:
         key = (r.space, r.group())
@@ -664,8 +674,7 @@ def build_section(results, palette):
              digits(r.counters["allocation_ms"])
              if "allocation_ms" in r.counters else "",
              f"{r.counters['items_per_second'] / 1e6:,.1f}",
-             digits(r.counters["GB_per_s"]),
-             "yes" if r.transfers else "no")
+             digits(r.counters["GB_per_s"]), r.transfers or "no")
             for r in sorted(all_builds, key=lambda r: (
                 r.group(), r.n, r.op, r.counters["build_ms"]))]
     drawing = "" if not builds else figure_block(
@@ -717,7 +726,7 @@ def crossing(host, gpu):
 
 def batch_section(results, palette):
     sweep = [r for r in results if r.op == "find"
-             and (r.transfers or not r.on_gpu)]
+             and (r.transfers == "in" or not r.on_gpu)]
     if not has_both(sweep):
         return one_device_sentence(results)
     groups = {}
@@ -779,6 +788,12 @@ def limits_section(results):
         if r.op == "copy":
             rows.append((r.space, "copy", f"{r.n * 8 / 2**30:g} GiB", "",
                          digits(r.counters["GB_per_s"]), "", ""))
+        elif r.op == "link":
+            rows.append((r.space, "link to the host, both ways at once",
+                         f"{r.tags['in']} bytes in, {r.tags['out']} back",
+                         count(r.n), digits(r.counters["GB_per_s"]),
+                         f"{r.counters['items_per_second'] / 1e6:,.0f}",
+                         digits(1e9 / r.counters["items_per_second"])))
         else:
             rows.append((r.space, "one sector per query",
                          f"{count(r.n)} {r.key}, values {r.tags['values']}",
@@ -789,6 +804,57 @@ def limits_section(results):
         return "<p>Limits were not measured in these runs.</p>"
     return table(("device", "limit", "array", "batch", "GB/s",
                   "million queries/s", "ns each"), rows, 3)
+
+
+def transfers_sections(results):
+    """Batches in host memory: all at once against in buckets, and the link."""
+    points = largest_batches([r for r in results if r.transfers
+                              and "GB_per_s_in" in r.counters])
+    if not points:
+        return []
+    parts = []
+    buckets = by([r for r in points if r.bucket],
+                 lambda r: (r.op, r.group(), r.n))
+    buckets = {key: members for key, members in sorted(buckets.items())
+               if len({r.bucket for r in members}) > 1}
+    if buckets:
+        figure, axes = panels(len(buckets), "buckets")
+        lines = Lines(Palette.of_indexes(
+            [r for members in buckets.values() for r in members]))
+        for ax, ((op, group, n), members) in zip(axes, buckets.items()):
+            for (label, index), line in sorted(by(
+                    members, lambda r: (series_label(r), r.index)).items()):
+                lines.draw(ax, [(r.bucket, r.counters["items_per_second"])
+                                for r in line], index, True, label)
+            size_axis(ax, [r.bucket for r in members], "queries per bucket")
+            value_axis(ax, [r.counters["items_per_second"] for r in members],
+                       "queries per second")
+            ax.set_title(f"{op}, {group_title(group)}, n = {count(n)}")
+        parts.append(figure_block(svg(figure, "buckets") + lines.legend(),
+                                  "Overlapped transfers in buckets of "
+                                  "different sizes."))
+    rows = []
+    for r in sorted(points, key=lambda r: (
+            r.op, r.group(), r.n, r.index, r.transfers, r.bucket)):
+        c = r.counters
+        rows.append((
+            r.index, r.space, r.op, group_title(r.group()), r.transfers,
+            count(r.n), count(r.queries),
+            "" if r.transfers == "in" else
+            count(r.bucket) if r.bucket else "chosen",
+            f"{c['items_per_second'] / 1e6:,.1f}", digits(c["GB_per_s_in"]),
+            digits(c["GB_per_s_out"]),
+            f"{100 * c['of_link']:.0f} %" if "of_link" in c else ""))
+    parts.append(details("Numbers", table(
+        ("index", "device", "operation", "keys", "transfers", "n", "batch",
+         "bucket", "million/s", "GB/s in", "GB/s back", "of the link"),
+        rows, 5)))
+    return [("Batches in host memory",
+             "<p>“in”: page-locked memory, copy, search and copy back one after "
+             "the other. “overlapped”: any memory, in buckets whose steps "
+             "overlap. “of the link”: of what queries and results alone take "
+             "from and to page-locked memory, both ways at once.</p>"
+             + "".join(parts))]
 
 
 # ---- ablations -----------------------------------------------------------------
@@ -1076,6 +1142,7 @@ def page(results, contexts, failed):
         ("GPU against CPU", speedup_section(measured, palette)),
         ("Batch size at which the GPU starts to win",
          batch_section(measured, palette)),
+        *transfers_sections(measured),
         ("Build time", build_section(measured, palette)),
         ("Memory", memory_section(measured, palette)),
         ("Limits of the devices",
