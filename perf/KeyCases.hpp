@@ -65,14 +65,20 @@ class CaseAdder {
   }
 
   void add_sweep() {
-    const std::uint64_t most = std::min<std::uint64_t>(
-        session_.options.batch(is_host<Exec>), std::uint64_t{1} << 24);
-    for (const auto& entry : entries())
-      if (entry.supports(Op::find, mode_))
-        for (std::uint64_t queries = 256; queries <= most; queries *= 4)
-          add_point({session_, spec_, mode_, entry},
-                    {Op::find, queries,
-                     is_host<Exec> ? Transfers::out : Transfers::in});
+    const Options& options = session_.options;
+    const auto swept = is_host<Exec> ? std::vector<Transfers>{Transfers::out}
+                                     : options.swept();
+    for (const auto& entry : entries()) {
+      if (!entry.supports(Op::find, mode_)) continue;
+      const Subject<Key, Value, Exec> subject{session_, spec_, mode_, entry};
+      for (Transfers how : swept)
+        for (std::uint64_t queries = 256;
+             queries <= options.largest_swept(is_host<Exec>, how); queries *= 4)
+          if (how == Transfers::overlapped)
+            add_overlapped(Op::find, subject, queries);
+          else
+            add_point(subject, {Op::find, queries, how});
+    }
   }
 
  private:

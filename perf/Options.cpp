@@ -46,7 +46,7 @@ struct RawOptions {
   std::vector<std::string> keys, indexes, spaces, ops, values, range_hits;
   std::vector<std::string> epsilons;
   std::vector<std::string> transfers, bucket_sizes;
-  std::string queries, host_queries, range_queries, order, seed;
+  std::string queries, host_queries, range_queries, sweep, order, seed;
 };
 
 template <class Enum, std::size_t N>
@@ -131,6 +131,7 @@ void understand(const RawOptions& raw, Options& options) {
   options.seed = parse_seed(raw.seed);
   options.transfers =
       named<Transfers>(raw.transfers, transfers_names, "--transfers");
+  options.sweep = named<Sweep>({raw.sweep}, sweep_names, "--sweep").front();
   for (const std::string& text : raw.bucket_sizes)
     options.bucket_sizes.push_back(
         text == "0" ? 0 : parse_count(text, "--bucket-size"));
@@ -193,9 +194,11 @@ void declare(CLI::App& app, RawOptions& raw, Options& options) {
                  "measured in turn (0: as many as the library chooses)")
       ->delimiter(',')
       ->default_val(std::vector<std::string>{"0"});
-  app.add_flag("--sweep", options.sweep,
-               "also measure find on batches of 256, 1k, ... lookups, with "
-               "transfers (on with --report and two devices)");
+  app.add_option("--sweep", raw.sweep,
+                 "also measure find on batches of 256, 1k, ... lookups: with "
+                 "transfers (so without a value, and with --report and two "
+                 "devices), resident in the device's memory, or both")
+      ->default_val("none");
   app.add_option("--seed", raw.seed, "of all that is random")
       ->default_val(std::to_string(default_seed));
   app.add_option("--json", options.json, "write results to this file");
@@ -207,6 +210,17 @@ void declare(CLI::App& app, RawOptions& raw, Options& options) {
 
 bool is_for_benchmark(const std::string& argument) {
   return argument.starts_with("--benchmark_") || argument.starts_with("--v=");
+}
+
+/// `--sweep` without a value stands for `--sweep transfers`.
+std::vector<std::string> with_sweep_named(std::vector<std::string> arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const bool has_value =
+        i + 1 < arguments.size() && !arguments[i + 1].starts_with("-");
+    if (arguments[i] == "--sweep" && !has_value)
+      arguments[i] = "--sweep=transfers";
+  }
+  return arguments;
 }
 
 }  // namespace
@@ -221,8 +235,11 @@ CommandLine parse_command_line(int argc, char** argv) {
     else if (argument.starts_with("--kokkos-"))
       line.kokkos.push_back(argument);
     else
-      own.insert(own.begin(), argument);  // CLI11 reads from the back
+      own.push_back(argument);
   }
+
+  own = with_sweep_named(std::move(own));
+  std::reverse(own.begin(), own.end());  // CLI11 reads from the back
 
   CLI::App app(description, "kindex_bench");
   app.footer(footer());

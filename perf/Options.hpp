@@ -7,6 +7,7 @@
 
 #include "KeySpec.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -55,6 +56,16 @@ constexpr std::string_view name_of(Transfers transfers) {
   return transfers_names[static_cast<std::size_t>(transfers)];
 }
 
+/// Which batches of find are measured in many sizes, too.
+enum class Sweep {
+  none,
+  resident,   ///< on devices, batches in their memory
+  transfers,  ///< on devices, batches in host memory
+  both
+};
+inline constexpr std::string_view sweep_names[] = {"none", "resident",
+                                                   "transfers", "both"};
+
 /// The name that stands for all ablations.
 inline constexpr std::string_view ablations_name = "ablations";
 
@@ -71,11 +82,11 @@ struct Options {
   QueryOrder order;
   std::vector<std::uint64_t> range_hits;  ///< hits per range query
   std::uint64_t range_queries = 0;  ///< ranges per batch; 0: chosen by device
-  std::vector<std::uint64_t> epsilons;      ///< error bounds of fits
-  std::vector<Transfers> transfers;         ///< on devices, in turn
-  std::vector<std::uint64_t> bucket_sizes;  ///< of overlapped transfers; 0:
-                                            ///< the library's choice
-  bool sweep = false;                       ///< also over batch sizes
+  std::vector<std::uint64_t> epsilons;  ///< error bounds of fits
+  std::vector<Transfers> transfers;     ///< on devices, in turn
+  /// Of overlapped transfers; 0: the library's choice.
+  std::vector<std::uint64_t> bucket_sizes;
+  Sweep sweep = Sweep::none;  ///< also over batch sizes
   std::uint64_t seed = default_seed;
   std::string json;
   std::string report;
@@ -85,7 +96,36 @@ struct Options {
   bool has_transfers() const {
     for (Transfers one : transfers)
       if (one != Transfers::out) return true;
-    return sweep;
+    return sweeps(Transfers::in);
+  }
+
+  /// Whether batches of all sizes are measured on devices with transfers, or
+  /// without.
+  bool sweeps(Transfers how) const {
+    return sweep == Sweep::both ||
+           sweep ==
+               (how == Transfers::out ? Sweep::resident : Sweep::transfers);
+  }
+
+  /// The transfers with which batch sizes are swept on a device: with those
+  /// from and to the host that `transfers` names, or one step after the other.
+  std::vector<Transfers> swept() const {
+    std::vector<Transfers> all;
+    if (sweeps(Transfers::out)) all.push_back(Transfers::out);
+    if (!sweeps(Transfers::in)) return all;
+    const std::size_t before = all.size();
+    for (Transfers one : transfers)
+      if (one != Transfers::out) all.push_back(one);
+    if (all.size() == before) all.push_back(Transfers::in);
+    return all;
+  }
+
+  /// The most lookups per batch in a sweep: 2^24, or 2^26 where they are in
+  /// the memory of a device; not more than the user asks for.
+  std::uint64_t largest_swept(bool on_host, Transfers how) const {
+    const bool is_resident = !on_host && how == Transfers::out;
+    const std::uint64_t most = std::uint64_t{1} << (is_resident ? 26 : 24);
+    return is_resident && queries == 0 ? most : std::min(batch(on_host), most);
   }
 
   /// Lookups per batch on a host, or on a device with its own memory.

@@ -143,8 +143,11 @@ class PointRun {
       batch = point_.queries;
     } else {
       for_each_space([&]<class Space>() {
-        if (is_selected(options.spaces, Space::name()))
-          most = std::max(most, total(options.batch(is_host<Space>)));
+        if (!is_selected(options.spaces, Space::name())) return;
+        most = std::max(most, total(options.batch(is_host<Space>)));
+        for (Transfers how : options.swept())
+          most =
+              std::max(most, total(options.largest_swept(is_host<Space>, how)));
       });
     }
     return subject_.session.cache.template get<PointQueries<Key>>(
@@ -234,6 +237,7 @@ void measure_point_of(const Subject<Key, Value, Exec>& subject,
   const auto keys = static_cast<double>(subject.spec.size);
   state.counters["items_per_second"] = queries / seconds;
   state.counters["ns_per_lookup"] = 1e9 * seconds / queries;
+  state.counters["batch_us"] = 1e6 * seconds;
   state.counters["GB_per_s"] =
       1e-9 * queries * (sizeof(Key) + sizeof(Result) + 32) / seconds;
   state.counters["bytes_per_key"] =

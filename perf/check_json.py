@@ -8,8 +8,8 @@ CONTEXT = {"date", "cpu", "compiler", "git_commit", "build_type", "spaces",
            "host_threads", "openmp", "kokkos", "kokkos_version"}
 COUNTERS = {
     "build": {"items_per_second", "build_ms", "bytes_per_key", "GB_per_s"},
-    "find": {"items_per_second", "ns_per_lookup", "bytes_per_key", "GB_per_s",
-             "hit_rate", "of_limit", "one_sector_per_second"},
+    "find": {"items_per_second", "ns_per_lookup", "batch_us", "bytes_per_key",
+             "GB_per_s", "hit_rate", "of_limit", "one_sector_per_second"},
     "range": {"items_per_second", "hits_per_second", "hits_per_query"},
     "copy": {"GB_per_s"},
     "fit": {"items_per_second", "fit_ms", "segments", "segments_optimal",

@@ -79,6 +79,25 @@ transfers = [
     sent("sorted_array", "overlapped", 1, "/bucket:131072")]
 host_memory = report(plain + transfers)
 
+def swept(index, queries, microseconds, transfers="/transfers:in",
+          space="Cuda", **counters):
+    made = benchmark("find", index, 4096, "/keys:uniform/values:none/hit:1"
+                     f"/q:{queries}/order:random{transfers}",
+                     items_per_second=1e6 * queries / microseconds,
+                     ns_per_lookup=1e3 * microseconds / queries,
+                     batch_us=microseconds, bytes_per_key=4.0, **counters)
+    for name in ("name", "run_name"):
+        made[name] = made[name].replace("/Cuda/", f"/{space}/")
+    return made
+
+
+sizes = [(256, 16), (1024, 16), (4096, 32)]
+resident_only = report(plain + [
+    swept("pivot_tree", q, us, transfers="") for q, us in sizes])
+hosts = [swept("eytzinger", q, q / 64, "", "OpenMP") for q, _ in sizes]
+sweeps = report(plain + hosts
+                + [swept("pivot_tree", q, us) for q, us in sizes])
+
 without, full = report(plain), report(plain + variants)
 again = [benchmark("copy", "limit", 1 << 20, "", GB_per_s=50.0)]
 merged = report(plain, again)
@@ -86,6 +105,16 @@ throughput = full[full.index(">Throughput<"):full.index(">Range queries against"
 
 checks = {
     "no ablations, no section": "optimisation is worth" not in without,
+    "no sweep, no batches": "Batch size, in" not in without
+                            and "batch-times" not in without,
+    "resident batches need no CPU": "Batch size, in" in resident_only
+        and row(resident_only, "pivot_tree", "Cuda", "u32 uniform", "2¹²",
+                "256", "16", "16.0", "62.5"),
+    "batches with transfers": row(sweeps, "pivot_tree", "Cuda", "u32 uniform",
+                                  "2¹²", "2¹²", "32", "128.0", "7.81")
+                              and "Batch size, in" not in sweeps,
+    "where the GPU gets ahead": "GPU ahead from 2¹²" in sweeps
+        and row(sweeps, "best of each", "u32 uniform", "2¹²", "2¹²"),
     "no transfers, no section": "Batches in host memory" not in without,
     "transfers one after the other": row(
         host_memory, "sorted_array", "Cuda", "lower_bound", "u32 uniform", "in",

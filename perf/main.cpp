@@ -41,11 +41,13 @@ bool is_largest_of_its_type(const KeySpec& spec,
 }
 
 std::vector<Case> all_cases(Session& session) {
-  const Options& options = session.options;
+  Options& options = session.options;
   bool several = has_device;
   for (const std::string& name : space_names())
     several = several && is_selected(options.spaces, name);
-  const bool sweep = options.sweep || (!options.report.empty() && several);
+  if (options.sweep == Sweep::none && !options.report.empty() && several)
+    options.sweep = Sweep::transfers;
+  const bool sweep = options.sweep != Sweep::none;
 
   std::vector<Case> cases;
   add_copy_cases(session, cases);

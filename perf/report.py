@@ -724,59 +724,128 @@ def crossing(host, gpu):
     return ahead
 
 
+def batch_us(result):
+    """Microseconds of a batch."""
+    return result.counters.get(
+        "batch_us", result.counters["ns_per_lookup"] * result.queries / 1e3)
+
+
+def batch_groups(results):
+    """By key set and n, where there are several sizes of batches on a GPU."""
+    groups = by(results, lambda r: (r.group(), r.n))
+    return {key: members for key, members in sorted(groups.items())
+            if len({r.queries for r in members if r.on_gpu}) > 1}
+
+
+def batch_figure(groups, palette, name, value, label, mark=None):
+    """`value` against the size of a batch; `mark(axes, group, members)` adds to
+    a panel."""
+    figure, axes = panels(len(groups), name)
+    lines = Lines(palette)
+    for ax, ((group, n), members) in zip(axes, groups.items()):
+        series = by(members, lambda r: (series_label(r), r.index, r.on_gpu))
+        for (title, index, gpu), line in sorted(series.items()):
+            lines.draw(ax, [(r.queries, value(r)) for r in line], index, gpu,
+                       title, markersize=4.5, linewidth=1.6)
+        size_axis(ax, [r.queries for r in members], "lookups per batch")
+        value_axis(ax, [value(r) for r in members], label)
+        ax.set_title(f"{group_title(group)}, n = {count(n)}")
+        if mark:
+            mark(ax, (group, n), members)
+    return svg(figure, name) + lines.legend()
+
+
+def batch_table(groups):
+    rows = []
+    for (group, n), members in groups.items():
+        for r in sorted(members, key=lambda r: (r.index, r.space, r.queries)):
+            rows.append((r.index, r.space, group_title(group), count(n),
+                         count(r.queries), digits(batch_us(r)),
+                         f"{r.counters['items_per_second'] / 1e6:,.1f}",
+                         digits(r.counters["ns_per_lookup"])))
+    return table(("index", "device", "keys", "n", "batch", "microseconds",
+                  "million/s", "ns each"), rows, 3)
+
+
+def rate_of(result):
+    return result.counters["items_per_second"]
+
+
+def best_rates(members):
+    """The best rate by batch size, of GPUs (True) and of CPUs (False)."""
+    best = {True: {}, False: {}}
+    for r in members:
+        rates = best[r.on_gpu]
+        rates[r.queries] = max(rates.get(r.queries, 0), rate_of(r))
+    return best
+
+
+def mark_batch(ax, batch, text, height=6):
+    ax.axvline(batch, color=INK, linewidth=1.2)
+    ax.annotate(text, (batch, 0), xycoords=("data", "axes fraction"),
+                xytext=(5, height), textcoords="offset points", fontsize=9)
+
+
 def batch_section(results, palette):
     sweep = [r for r in results if r.op == "find"
              and (r.transfers == "in" or not r.on_gpu)]
     if not has_both(sweep):
         return one_device_sentence(results)
     groups = {}
-    for key, members in sorted(by(sweep, lambda r: (r.group(), r.n)).items()):
-        batches = [{r.queries for r in members if r.on_gpu == side}
-                   for side in (True, False)]
-        if len(batches[0] & batches[1]) > 1:
+    for key, members in batch_groups(sweep).items():
+        best = best_rates(members)
+        if len(best[True].keys() & best[False].keys()) > 1:
             groups[key] = members
     if not groups:
         return ("<p>Batch sizes were not swept in these runs "
                 "(kindex_bench --sweep).</p>")
-    figure, axes = panels(len(groups), "batches")
-    lines, rows = Lines(palette), []
-    for ax, ((group, n), members) in zip(axes, groups.items()):
-        best = {True: {}, False: {}}
-        series = by(members, lambda r: (series_label(r), r.index, r.on_gpu))
-        for (label, index, gpu), line in sorted(series.items()):
-            points = [(r.queries, r.counters["items_per_second"])
-                      for r in line]
-            for q, rate in points:
-                best[gpu][q] = max(best[gpu].get(q, 0), rate)
-            lines.draw(ax, points, index, gpu, label, markersize=4.5,
-                       linewidth=1.6)
-        rates = [r.counters["items_per_second"] for r in members]
+    def mark(ax, _, members):
+        best = best_rates(members)
+        if win := crossing(best[False], best[True]):
+            mark_batch(ax, win, f"GPU ahead from {count(win)}")
+    rows = []
+    for (group, n), members in groups.items():
+        best = best_rates(members)
         win = crossing(best[False], best[True])
-        size_axis(ax, [r.queries for r in members], "lookups per batch")
-        value_axis(ax, rates, "lookups per second")
-        ax.set_title(f"{group_title(group)}, n = {count(n)}")
-        if win:
-            ax.axvline(win, color=INK, linewidth=1.2)
-            ax.annotate(f"GPU ahead from {count(win)}", (win, 0),
-                        xycoords=("data", "axes fraction"), xytext=(5, 6),
-                        textcoords="offset points", fontsize=9)
         for label in sorted({r.index for r in members}):
-            sides = [{r.queries: r.counters["items_per_second"]
-                      for r in members if r.index == label and r.on_gpu == side}
-                     for side in (False, True)]
-            if all(sides):
-                at = crossing(*sides)
+            sides = best_rates([r for r in members if r.index == label])
+            if all(sides.values()):
+                at = crossing(sides[False], sides[True])
                 rows.append((label, group_title(group), count(n),
                              count(at) if at else "at no batch measured"))
         rows.append(("best of each", group_title(group), count(n),
                      count(win) if win else "at no batch measured"))
-    drawing = svg(figure, "batches") + lines.legend()
-    return (figure_block(drawing,
+    rates = batch_figure(groups, palette, "batches", rate_of,
+                         "lookups per second", mark)
+    times = batch_figure(groups, palette, "batch-times", batch_us,
+                         "microseconds per batch")
+    return (figure_block(rates,
                          "On the GPU, queries travel from the host and results "
                          "back; the mark is where the fastest GPU index "
                          "overtakes the fastest CPU index for good.")
+            + figure_block(times, "The same batches: how long each takes.")
             + details("Numbers", table(
-                ("index", "keys", "n", "GPU ahead from"), rows, 2)))
+                ("index", "keys", "n", "GPU ahead from"), rows, 2))
+            + details("Batches", batch_table(groups)))
+
+
+def resident_sections(results, palette):
+    """Batches of all sizes that stay in the device's memory."""
+    chosen = [r for r in results if r.op == "find" and not r.transfers]
+    groups = batch_groups(chosen)
+    if not groups:
+        return []
+    # The hosts' batches are in their memory anyway.
+    rates = batch_figure(groups, palette, "resident", rate_of,
+                         "lookups per second")
+    times = batch_figure(groups, palette, "resident-times", batch_us,
+                         "microseconds per batch")
+    return [("Batch size, in the device's memory",
+             figure_block(rates, "Queries and results stay in the memory of the "
+                          "device that searches.")
+             + figure_block(times, "The same batches: how long each takes, the "
+                            "launch of its kernel included.")
+             + details("Batches", batch_table(groups)))]
 
 
 def limits_section(results):
@@ -1142,6 +1211,7 @@ def page(results, contexts, failed):
         ("GPU against CPU", speedup_section(measured, palette)),
         ("Batch size at which the GPU starts to win",
          batch_section(measured, palette)),
+        *resident_sections(measured, palette),
         *transfers_sections(measured),
         ("Build time", build_section(measured, palette)),
         ("Memory", memory_section(measured, palette)),

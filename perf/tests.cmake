@@ -55,6 +55,12 @@ set_tests_properties(
   perf.range_hits
   PROPERTIES PASS_REGULAR_EXPRESSION "hits:1/q:50/.*hits:64/q:50/"
              FAIL_REGULAR_EXPRESSION "FAILED")
+# A sweep without a value, before other options and behind them.
+kindex_add_smoke(
+  sweep kindex_bench --sweep --list --keys dense:u32:2^20 --index sorted_array
+  --queries 5000)
+set_tests_properties(perf.sweep PROPERTIES PASS_REGULAR_EXPRESSION
+                                           "q:256/.*q:1024/.*q:4096/")
 kindex_add_smoke(zero_range_hits kindex_bench --range-hits 16,0 --list)
 set_tests_properties(perf.zero_range_hits PROPERTIES PASS_REGULAR_EXPRESSION
                                                      "range-hits")
@@ -94,7 +100,9 @@ foreach(case IN ITEMS "keys=nonsense:u32:10=no generator 'nonsense'"
                       "space=nonsense=no 'nonsense' in this build"
                       "ops=nonsense=no 'nonsense'"
                       "epsilons=2^21=--epsilons: 2.21 is not in 1...1048576"
-                      "order=zipf:x=zipf:THETA")
+                      "order=zipf:x=zipf:THETA"
+                      "sweep=nonsense=--sweep: there is no 'nonsense'"
+                      "transfers=nonsense=no 'nonsense'")
   string(REGEX MATCH "^([a-z]+)=([^=]+)=(.*)$" case "${case}")
   kindex_add_smoke(refuses_${CMAKE_MATCH_1} kindex_bench --${CMAKE_MATCH_1}
                    ${CMAKE_MATCH_2})
