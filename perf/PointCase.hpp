@@ -125,10 +125,59 @@ class PointRun {
     if (point_.transfers == Transfers::in) compare(buffers_.staged_results, n);
   }
 
+  /// The cost model of batches that come from the host and go back, measured
+  /// now if it was not before.
+  TransferModel transfer_model() const {
+    Session& session = subject_.session;
+    const std::string space_name = Exec::name();
+    auto link = session.links.find(space_name);
+    if (link == session.links.end()) {
+      const Progress progress("calibrating the link between host and device");
+      link = session.links.emplace(space_name, TransferModel::calibrate(space_))
+                 .first;
+    }
+    const std::string name = std::string(name_of(point_.op)) + ' ' +
+                             subject_.entry.name + ' ' + subject_.input_key();
+    auto& known = session.lookup_costs;
+    if (!known.contains(name)) {
+      const Progress progress("calibrating lookups in " + subject_.entry.name);
+      known[name] = TransferModel::lookup_cost(space_, Asked{*this}, sample());
+    }
+    TransferParameters parameters = link->second.parameters();
+    parameters.execute = known[name];
+    parameters.query_bytes = sizeof(Key);
+    parameters.result_bytes = sizeof(Result);
+    return TransferModel(parameters);
+  }
+
   double hit_rate() const { return asked_.hit_rate; }
   std::uint64_t index_bytes() const { return index_.memory_bytes(); }
 
  private:
+  /// The operation as a calibration asks for it.
+  struct Asked {
+    using value_type = Result;
+    const PointRun& run;
+
+    template <class Queries, class Results>
+    void find(const Exec& space, const Queries& queries,
+              const Results& results) const {
+      run.answer(space, queries, results);
+    }
+  };
+
+  /// Queries in the memory of `Exec`: many of them, at least 4.
+  Kokkos::View<const Key*, typename Exec::memory_space> sample() const {
+    const std::uint64_t most = std::uint64_t{1} << 24;
+    const std::uint64_t size =
+        std::clamp<std::uint64_t>(asked_.size(), 4, most);
+    const auto keys = host_array<Key>("sample", size);
+    host_parallel_for(size, [&](std::uint64_t i) {
+      keys(i) = asked_.keys(i % asked_.size());
+    });
+    return on_device<Exec>("sample", HostArray<const Key>(keys));
+  }
+
   std::uint64_t total(std::uint64_t queries) const {
     return queries *
            batches_in_turn(queries, sizeof(Key) + sizeof(std::uint32_t));
@@ -219,6 +268,27 @@ class PointRun {
   HostBatches<Exec> pipeline_;
 };
 
+/// What the cost model says of a batch with transfers.
+inline void add_prediction(const TransferModel& model, const PointCase& point,
+                           benchmark::State& state) {
+  const PipelineOptions options =
+      PipelineOptions().set_bucket_size(point.bucket_size);
+  const bool in = point.transfers == Transfers::in;
+  state.counters["predicted_ms"] =
+      1e3 * (in ? model.seconds(point.queries)
+                : model.overlapped_seconds(point.queries, options));
+  if (!in) return;
+  // The same for every batch: a report finds other sizes by them.
+  const TransferParameters& p = model.parameters();
+  state.counters["predicted_fixed_us"] =
+      1e6 *
+      (p.in.fixed_seconds + p.execute.fixed_seconds + p.out.fixed_seconds);
+  state.counters["predicted_ns_per_lookup"] =
+      1e9 * (static_cast<double>(p.query_bytes) / p.in.per_second +
+             1 / p.execute.per_second +
+             static_cast<double>(p.result_bytes) / p.out.per_second);
+}
+
 template <class Result, class Key, class Value, class Exec>
 void measure_point_of(const Subject<Key, Value, Exec>& subject,
                       const PointCase& point, benchmark::State& state) {
@@ -246,6 +316,8 @@ void measure_point_of(const Subject<Key, Value, Exec>& subject,
   if (point.transfers != Transfers::out) {
     state.counters["GB_per_s_in"] = 1e-9 * queries * sizeof(Key) / seconds;
     state.counters["GB_per_s_out"] = 1e-9 * queries * sizeof(Result) / seconds;
+    if (session.options.sweeps(Transfers::in))
+      add_prediction(run.transfer_model(), point, state);
   }
   if (point.queries != session.options.batch(is_host<Exec>)) return;
   if (point.transfers != Transfers::out) {

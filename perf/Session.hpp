@@ -8,6 +8,8 @@
 #include "Limits.hpp"
 #include "Options.hpp"
 
+#include <kindex/TransferModel.hpp>
+
 #include <benchmark/benchmark.h>
 
 #include <functional>
@@ -62,6 +64,10 @@ struct Session {
   std::map<std::pair<std::string, LookupShape>, double> one_sector_seconds;
   /// Seconds per batch, by space.
   std::map<std::pair<std::string, LinkShape>, double> link_seconds;
+  /// What copies cost, by space.
+  std::map<std::string, TransferModel> links;
+  /// What lookups cost, by operation, index, its input and space.
+  std::map<std::string, LinearCost> lookup_costs;
   /// Of fits, by key set and error bound.
   std::map<std::string, std::uint64_t> fewest_segments;
   int failures = 0;

@@ -174,6 +174,24 @@ TEST(Transfers, OverlappedOnesAreVerified) {
                 "/transfers:overlapped/bucket:300");
 }
 
+TEST(Transfers, ArePredicted) {
+  Session session;
+  session.options.queries = 5000;
+  IndexList<Key, Value, HostExec> list;
+  list.add<SortedArray<Key, Value, Kokkos::HostSpace>>("sorted_array");
+  const Subject<Key, Value, HostExec> subject{
+      session, parse_key_spec("wiki:u64:5000"), ValueMode::u32,
+      list.entries()[0]};
+  const PointRun<Key, Value, std::uint32_t, HostExec> run(
+      subject, {Op::lower_bound, 5000, Transfers::in});
+  const TransferModel model = run.transfer_model();
+  EXPECT_EQ(model.parameters().query_bytes, 8U);
+  EXPECT_EQ(model.parameters().result_bytes, 4U);
+  EXPECT_GT(model.seconds(5000), 0);
+  // Measured once.
+  EXPECT_EQ(run.transfer_model().seconds(5000), model.seconds(5000));
+}
+
 TEST(Transfers, OfTheLinkAreMeasured) {
   Session session;
   const LinkShape shape{8, 4, 1000};

@@ -97,6 +97,18 @@ resident_only = report(plain + [
 hosts = [swept("eytzinger", q, q / 64, "", "OpenMP") for q, _ in sizes]
 sweeps = report(plain + hosts
                 + [swept("pivot_tree", q, us) for q, us in sizes])
+# A host of 1/64 us per lookup: 12.5 us and 1/256 us each are made up at 1067.
+model = {"predicted_fixed_us": 12.5, "predicted_ns_per_lookup": 1000 / 256}
+slow = {"predicted_fixed_us": 12.5, "predicted_ns_per_lookup": 1000 / 32}
+calibrated = [swept("pivot_tree", q, us, predicted_ms=0.25, **model)
+              for q, us in sizes]
+predictions = report(plain + hosts + calibrated
+                     + [swept("sorted_array", q, us, **slow)
+                        for q, us in sizes])
+elsewhere = report(plain + hosts, calibrated)
+overlapped = report(plain + [
+    swept("pivot_tree", q, us, "/transfers:overlapped", predicted_ms=0.5,
+          GB_per_s_in=1.0, GB_per_s_out=1.0) for q, us in sizes])
 
 without, full = report(plain), report(plain + variants)
 again = [benchmark("copy", "limit", 1 << 20, "", GB_per_s=50.0)]
@@ -109,12 +121,27 @@ checks = {
                             and "batch-times" not in without,
     "resident batches need no CPU": "Batch size, in" in resident_only
         and row(resident_only, "pivot_tree", "Cuda", "u32 uniform", "2¹²",
-                "256", "16", "16.0", "62.5"),
+                "256", "16", "16.0", "62.5", ""),
     "batches with transfers": row(sweeps, "pivot_tree", "Cuda", "u32 uniform",
-                                  "2¹²", "2¹²", "32", "128.0", "7.81")
+                                  "2¹²", "2¹²", "32", "128.0", "7.81", "")
                               and "Batch size, in" not in sweeps,
     "where the GPU gets ahead": "GPU ahead from 2¹²" in sweeps
-        and row(sweeps, "best of each", "u32 uniform", "2¹²", "2¹²"),
+        and row(sweeps, "best of each", "u32 uniform", "2¹²", "2¹²", ""),
+    "no model, no prediction": "predicted from" not in sweeps,
+    "predictions of batches": row(
+        predictions, "pivot_tree", "Cuda", "u32 uniform", "2¹²", "2¹²", "32",
+        "128.0", "7.81", "250"),
+    "predicted break-even": "predicted from 1.07k" in predictions
+        and row(predictions, "pivot_tree", "u32 uniform", "2¹²", "", "1.07k")
+        and row(predictions, "best of each", "u32 uniform", "2¹²", "2¹²",
+                "1.07k"),
+    "predicted never": row(predictions, "sorted_array", "u32 uniform", "2¹²",
+                           "", "never"),
+    "predictions are of the same file": "predicted from" not in elsewhere
+        and row(elsewhere, "pivot_tree", "u32 uniform", "2¹²", "", ""),
+    "overlapped batches": row(
+        overlapped, "pivot_tree", "Cuda", "u32 uniform", "2¹²", "256", "16",
+        "16.0", "62.5", "500"),
     "no transfers, no section": "Batches in host memory" not in without,
     "transfers one after the other": row(
         host_memory, "sorted_array", "Cuda", "lower_bound", "u32 uniform", "in",

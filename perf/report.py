@@ -341,7 +341,7 @@ class Lines:
         """As HTML, below the drawing; baselines and limits last."""
         def rank(label):
             index = label.split(" ")[0]
-            return (index == "one-sector", index.startswith(BASELINES), label)
+            return (index in ("one-sector", "predicted"), index.startswith(BASELINES), label)
         items = []
         for label in sorted(self.looks, key=rank):
             look, gpu = self.looks[label]
@@ -737,9 +737,21 @@ def batch_groups(results):
             if len({r.queries for r in members if r.on_gpu}) > 1}
 
 
-def batch_figure(groups, palette, name, value, label, mark=None):
-    """`value` against the size of a batch; `mark(axes, group, members)` adds to
-    a panel."""
+def predicted_us(result):
+    """What the cost model says of a batch, or None."""
+    milliseconds = result.counters.get("predicted_ms")
+    return None if milliseconds is None else 1e3 * milliseconds
+
+
+def predicted_rate(result):
+    microseconds = predicted_us(result)
+    return None if microseconds is None else 1e6 * result.queries / microseconds
+
+
+def batch_figure(groups, palette, name, value, label, mark=None,
+                 prediction=lambda r: None):
+    """`value` against the size of a batch, and dashed what was predicted;
+    `mark(axes, group, members)` adds to a panel."""
     figure, axes = panels(len(groups), name)
     lines = Lines(palette)
     for ax, ((group, n), members) in zip(axes, groups.items()):
@@ -747,6 +759,14 @@ def batch_figure(groups, palette, name, value, label, mark=None):
         for (title, index, gpu), line in sorted(series.items()):
             lines.draw(ax, [(r.queries, value(r)) for r in line], index, gpu,
                        title, markersize=4.5, linewidth=1.6)
+            predicted = [(r.queries, prediction(r)) for r in line
+                         if prediction(r) is not None]
+            if predicted:
+                look = {"color": MUTED, "marker": ""}
+                lines.looks.setdefault("predicted", (look, False))
+                ax.plot(*zip(*sorted(predicted)), linewidth=1.1,
+                        color=palette.style(index)["color"],
+                        linestyle=(0, (3, 2)))
         size_axis(ax, [r.queries for r in members], "lookups per batch")
         value_axis(ax, [value(r) for r in members], label)
         ax.set_title(f"{group_title(group)}, n = {count(n)}")
@@ -762,9 +782,11 @@ def batch_table(groups):
             rows.append((r.index, r.space, group_title(group), count(n),
                          count(r.queries), digits(batch_us(r)),
                          f"{r.counters['items_per_second'] / 1e6:,.1f}",
-                         digits(r.counters["ns_per_lookup"])))
+                         digits(r.counters["ns_per_lookup"]),
+                         "" if predicted_us(r) is None
+                         else digits(predicted_us(r))))
     return table(("index", "device", "keys", "n", "batch", "microseconds",
-                  "million/s", "ns each"), rows, 3)
+                  "million/s", "ns each", "predicted microseconds"), rows, 3)
 
 
 def rate_of(result):
@@ -780,10 +802,62 @@ def best_rates(members):
     return best
 
 
-def mark_batch(ax, batch, text, height=6):
-    ax.axvline(batch, color=INK, linewidth=1.2)
+def linear_cost(points):
+    """(fixed, each) of the line through (batch, microseconds) of least relative
+    squares, as kindex::LinearCost fits it."""
+    weights = [1 / y ** 2 for _, y in points]
+    total = sum(weights)
+    x0 = sum(w * x for w, (x, _) in zip(weights, points)) / total
+    y0 = sum(w * y for w, (_, y) in zip(weights, points)) / total
+    square = sum(w * (x - x0) ** 2 for w, (x, _) in zip(weights, points))
+    product = sum(w * (x - x0) * (y - y0)
+                  for w, (x, y) in zip(weights, points))
+    if square > 0 and product > 0:
+        each = product / square
+        if y0 - each * x0 >= 0:
+            return y0 - each * x0, each
+    return 0, (sum(w * x * y for w, (x, y) in zip(weights, points))
+               / sum(w * x * x for w, (x, _) in zip(weights, points)))
+
+
+def predicted_break_even(gpu, hosts):
+    """The smallest batch from which on the model says that an index on a GPU is
+    ahead of the fastest one on a CPU, or infinity."""
+    last = max(r.queries for r in hosts)
+    fastest = max((r for r in hosts if r.queries == last), key=rate_of)
+    fixed, each = linear_cost([(r.queries, batch_us(r)) for r in hosts
+                               if series_label(r) == series_label(fastest)])
+    delay = gpu.counters["predicted_fixed_us"] - fixed
+    gain = each - gpu.counters["predicted_ns_per_lookup"] / 1e3
+    if delay < 0:
+        return 1 if gain >= 0 else math.inf
+    return math.floor(delay / gain) + 1 if gain > 0 else math.inf
+
+
+def predicted_break_evens(members):
+    """The same by index, where a model and hosts are in the same file."""
+    found = {}
+    for r in members:
+        hosts = [h for h in members if not h.on_gpu and h.source == r.source]
+        if r.on_gpu and hosts and "predicted_ns_per_lookup" in r.counters:
+            found[r.index] = predicted_break_even(r, hosts)
+    return found
+
+
+def batch_or_never(batch):
+    if batch is None:
+        return ""
+    return "never" if batch == math.inf else count(batch)
+
+
+def mark_batch(ax, batch, text, predicted=False):
+    look = ({"color": MUTED, "linestyle": (0, (3, 2))} if predicted
+            else {"color": INK})
+    ax.axvline(batch, linewidth=1.2, **look)
     ax.annotate(text, (batch, 0), xycoords=("data", "axes fraction"),
-                xytext=(5, height), textcoords="offset points", fontsize=9)
+                xytext=(-5 if predicted else 5, 18 if predicted else 6),
+                ha="right" if predicted else "left",
+                textcoords="offset points", fontsize=9)
 
 
 def batch_section(results, palette):
@@ -803,29 +877,41 @@ def batch_section(results, palette):
         best = best_rates(members)
         if win := crossing(best[False], best[True]):
             mark_batch(ax, win, f"GPU ahead from {count(win)}")
+        batch = min(predicted_break_evens(members).values(), default=math.inf)
+        if batch < math.inf:
+            mark_batch(ax, batch, f"predicted from {count(batch)}", True)
     rows = []
     for (group, n), members in groups.items():
         best = best_rates(members)
         win = crossing(best[False], best[True])
-        for label in sorted({r.index for r in members}):
+        predicted = predicted_break_evens(members)
+        for label in sorted({r.index for r in members if r.on_gpu}):
             sides = best_rates([r for r in members if r.index == label])
-            if all(sides.values()):
-                at = crossing(sides[False], sides[True])
-                rows.append((label, group_title(group), count(n),
-                             count(at) if at else "at no batch measured"))
+            at = crossing(sides[False], sides[True])
+            rows.append((label, group_title(group), count(n),
+                         "" if not sides[False] else
+                         count(at) if at else "at no batch measured",
+                         batch_or_never(predicted.get(label))))
         rows.append(("best of each", group_title(group), count(n),
-                     count(win) if win else "at no batch measured"))
+                     count(win) if win else "at no batch measured",
+                     batch_or_never(
+                         min(predicted.values(), default=None))))
     rates = batch_figure(groups, palette, "batches", rate_of,
-                         "lookups per second", mark)
+                         "lookups per second", mark, predicted_rate)
     times = batch_figure(groups, palette, "batch-times", batch_us,
-                         "microseconds per batch")
+                         "microseconds per batch", prediction=predicted_us)
     return (figure_block(rates,
                          "On the GPU, queries travel from the host and results "
                          "back; the mark is where the fastest GPU index "
-                         "overtakes the fastest CPU index for good.")
+                         "overtakes the fastest CPU index for good. Thin and "
+                         "dashed: what kindex::TransferModel predicts, "
+                         "calibrated in the same run, and from which batch on "
+                         "it expects the GPU ahead of the fastest CPU index of "
+                         "the same file.")
             + figure_block(times, "The same batches: how long each takes.")
             + details("Numbers", table(
-                ("index", "keys", "n", "GPU ahead from"), rows, 2))
+                ("index", "keys", "n", "ahead of the same index on the CPU from",
+                 "predicted ahead of the fastest from"), rows, 2))
             + details("Batches", batch_table(groups)))
 
 
@@ -902,6 +988,19 @@ def transfers_sections(results):
         parts.append(figure_block(svg(figure, "buckets") + lines.legend(),
                                   "Overlapped transfers in buckets of "
                                   "different sizes."))
+    groups = batch_groups([r for r in results if r.op == "find" and not r.bucket
+                           and r.transfers == "overlapped"])
+    if groups:
+        palette = Palette.of_indexes(
+            [r for members in groups.values() for r in members])
+        parts.append(
+            figure_block(batch_figure(groups, palette, "overlapped", rate_of,
+                                      "lookups per second",
+                                      prediction=predicted_rate),
+                         "Overlapped transfers in buckets of the library's "
+                         "choice. Thin and dashed: as kindex::TransferModel "
+                         "predicts.")
+            + details("Batches", batch_table(groups)))
     rows = []
     for r in sorted(points, key=lambda r: (
             r.op, r.group(), r.n, r.index, r.transfers, r.bucket)):
