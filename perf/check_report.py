@@ -110,6 +110,18 @@ overlapped = report(plain + [
     swept("pivot_tree", q, us, "/transfers:overlapped", predicted_ms=0.5,
           GB_per_s_in=1.0, GB_per_s_out=1.0) for q, us in sizes])
 
+fits = report(plain + [
+    benchmark("fit", "learned_index", 4096, "/keys:uniform/epsilon:16",
+              items_per_second=2e9, fit_ms=8.0, GB_per_s=16.0, segments=1010.0,
+              segments_optimal=1000.0),
+    benchmark("fit", "learned_index", 1 << 29, "/keys:uniform/epsilon:128",
+              items_per_second=1e9, fit_ms=4.0, GB_per_s=8.0, segments=12.0)])
+bounds = report(plain + [point("learned_index", 4096, 3)] + [
+    {**point(f"learned_index+epsilon_{epsilon}+{way}", 4096, billions),
+     "bytes_per_key": 4.0 + 1.0 / epsilon}
+    for epsilon, billions in ((8, 2), (16, 4), (32, 1))
+    for way in ("concise", "complete", "concise+partitioned")])
+
 without, full = report(plain), report(plain + variants)
 again = [benchmark("copy", "limit", 1 << 20, "", GB_per_s=50.0)]
 merged = report(plain, again)
@@ -142,6 +154,18 @@ checks = {
     "overlapped batches": row(
         overlapped, "pivot_tree", "Cuda", "u32 uniform", "2¹²", "256", "16",
         "16.0", "62.5", "500"),
+    "no fits, no section": "Fitting segments" not in without,
+    "fits": row(fits, "Cuda", "u32 uniform", "2¹²", "16", "8", "2,000.0", "16",
+                "1,010", "1,000", "1.00 %"),
+    "fits without the fewest": row(fits, "Cuda", "u32 uniform", "2²⁹", "128",
+                                   "4", "1,000.0", "8", "12", "", ""),
+    "error bounds": "bytes of the model per key" in bounds
+        and row(bounds, "learned_index", "complete", "u32 uniform", "2¹²", "16",
+                "4", "0.0625")
+        and not row(bounds, "learned_index", "concise, partitioned",
+                    "u32 uniform", "2¹²", "16", "4", "0.0625"),
+    "error bounds by setting": row(
+        bounds, "learned_index", "epsilon 16, concise, partitioned", "*4"),
     "no transfers, no section": "Batches in host memory" not in without,
     "transfers one after the other": row(
         host_memory, "sorted_array", "Cuda", "lower_bound", "u32 uniform", "in",

@@ -689,6 +689,33 @@ def build_section(results, palette):
                 rows, 4)))
 
 
+def fit_sections(results):
+    """The fits of learned indexes, by themselves."""
+    fits = [r for r in results if r.op == "fit"]
+    if not fits:
+        return []
+    def plain(r):
+        return tuple(tag for tag in r.group() if not tag.startswith("epsilon:"))
+    rows = []
+    for r in sorted(fits, key=lambda r: (plain(r), r.n, r.space,
+                                         int(r.tags["epsilon"]))):
+        c = r.counters
+        fewest = c.get("segments_optimal", 0)
+        rows.append((
+            r.space, group_title(plain(r)), count(r.n), r.tags["epsilon"],
+            digits(c["fit_ms"]), f"{c['items_per_second'] / 1e6:,.1f}",
+            digits(c["GB_per_s"]), f"{c['segments']:,.0f}",
+            f"{fewest:,.0f}" if fewest else "",
+            f"{100 * (c['segments'] / fewest - 1):.2f} %" if fewest else ""))
+    return [("Fitting segments",
+             "<p>The piecewise-linear fit of a learned index alone, of sorted "
+             "keys in the device's memory. The fewest segments possible are "
+             "those of one chunk, fitted on the host.</p>"
+             + table(("device", "keys", "n", "epsilon", "ms", "million keys/s",
+                      "GB/s", "segments", "fewest possible", "more"),
+                     rows, 2))]
+
+
 def memory_section(results, palette):
     seen = {}
     for r in results:
@@ -1029,6 +1056,7 @@ def transfers_sections(results):
 
 # What is compared, and by which names: `setting` of index `base`. Where the plain
 # index belongs to the comparison, `with_plain` is true.
+ERROR_BOUNDS = r"(?P<base>\w+)\+(?P<setting>epsilon_\d+\+\w+(\+\w+)?)"
 ABLATIONS = [
     ("Scheduling, team size and lookups per thread",
      r"(?P<base>\w+)\+(?P<setting>(dynamic|fixed)\+(team|lookups)_\d+)", True),
@@ -1046,8 +1074,7 @@ ABLATIONS = [
     ("Cooperation of lanes",
      r"(?P<base>\w+)\+(?P<setting>one_key_per_lane|one_thread)", True),
     ("Fan-out", r"(?P<base>\w+)_(?P<setting>k\d+)", False),
-    ("Error bounds and search of a learned index",
-     r"(?P<base>\w+)\+(?P<setting>epsilon_\d+\+\w+(\+\w+)?)", True),
+    ("Error bounds and search of a learned index", ERROR_BOUNDS, True),
     ("The promise that queries are sorted",
      r"(?P<base>\w+)\+(?P<setting>sorted_queries)", True),
 ]
@@ -1121,6 +1148,77 @@ def ablation_figure(members, name):
     return svg(figure, name) + lines.legend()
 
 
+def model_bytes(result):
+    """Bytes per key that an index holds beside keys and values."""
+    stored = result.tags.get("values", "none")
+    bits = [result.key] + ([stored] if stored != "none" else [])
+    return (result.counters["bytes_per_key"]
+            - sum(int(re.sub(r"\D", "", name)) // 8 for name in bits))
+
+
+def error_bound(setting):
+    """epsilon_16+concise+pinned as (16, "concise, pinned"); plain as None."""
+    match = re.fullmatch(r"epsilon_(\d+)\+(.*)", setting)
+    return match and (int(match[1]), match[2].replace("+", ", ")
+                      .replace("_", " "))
+
+
+def error_bound_figure(members, name):
+    """Rates and bytes of the model against the error bound, a line for each
+    way to search: two panels per key set and size."""
+    sets = by_tuple(members, lambda m: (m[2].group(), m[2].n))
+    ways = sorted({error_bound(setting)[1] for _, setting, _ in members
+                   if error_bound(setting)})
+    figure, axes = panels(2 * len(sets), name)
+    lines = Lines(Palette(ways))
+    for i, ((group, n), points) in enumerate(sorted(sets.items())):
+        rates, sizes = axes[2 * i], axes[2 * i + 1]
+        bounds = sorted({error_bound(setting)[0] for _, setting, _ in points
+                         if error_bound(setting)})
+        for way in ways:
+            found = [(error_bound(setting)[0], r) for _, setting, r in points
+                     if error_bound(setting)
+                     and error_bound(setting)[1] == way]
+            if not found:
+                continue
+            lines.draw(rates, [(e, rate_of(r)) for e, r in found], way, True,
+                       way, linewidth=1.4)
+            # What is pinned or reordered has the same model.
+            if "," not in way:
+                lines.draw(sizes, [(e, model_bytes(r)) for e, r in found], way,
+                           True, way, linewidth=1.4)
+        for _, setting, r in points:
+            if setting == "plain":
+                lines.draw(rates, [(bounds[0], rate_of(r)),
+                                   (bounds[-1], rate_of(r))],
+                           "limit", False, "plain", linewidth=1.2)
+        value_axis(rates, [rate_of(r) for _, _, r in points],
+                   "lookups per second")
+        value_axis(sizes, [model_bytes(r) for _, setting, r in points
+                           if error_bound(setting)
+                           and "," not in error_bound(setting)[1]],
+                   "bytes of the model per key", "{:g}".format)
+        for ax in (rates, sizes):
+            log_axis(ax.xaxis, bounds, str, 2)
+            ax.set_xticks(bounds, [str(e) for e in bounds], fontsize=8.5)
+            ax.set_xlabel("error bound epsilon")
+            ax.set_title(f"{group_title(group)}, n = {count(n)}")
+    return svg(figure, name) + lines.legend()
+
+
+def error_bound_table(members):
+    rows = []
+    for base, setting, r in sorted(
+            (m for m in members if error_bound(m[1])),
+            key=lambda m: (m[2].group(), m[2].n, error_bound(m[1])[::-1])):
+        epsilon, way = error_bound(setting)
+        if "," not in way:
+            rows.append((base, way, group_title(r.group()), count(r.n), epsilon,
+                         digits(rate_of(r) / 1e9), f"{model_bytes(r):.3g}"))
+    return table(("index", "search", "keys", "n", "epsilon", "billion/s",
+                  "bytes of the model per key"), rows, 3)
+
+
 def ablation_sections(results):
     """What each setting is worth, if results of ablations are there."""
     points = largest_batches(
@@ -1135,11 +1233,15 @@ def ablation_sections(results):
                 found, lambda m: (m[2].space, m[2].op)).items()):
             batches = " and ".join(dict.fromkeys(
                 count(r.queries) for _, _, r in members))
+            bounds = pattern == ERROR_BOUNDS
+            draw = error_bound_figure if bounds else ablation_figure
             parts.append(
                 f"<h3>{title}</h3>\n"
-                + figure_block(ablation_figure(
-                    members, f"ablation-{number}-{space}-{op}"),
+                + figure_block(
+                    draw(members, f"ablation-{number}-{space}-{op}"),
                     f"{op} on {html.escape(space)}, batches of {batches}.")
+                + (details("Error bounds", error_bound_table(members))
+                   if bounds else "")
                 + details("Numbers: billion lookups per second, the best of "
                           "each index marked", ablation_table(members)))
     return [("What each optimisation is worth",
@@ -1313,6 +1415,7 @@ def page(results, contexts, failed):
         *resident_sections(measured, palette),
         *transfers_sections(measured),
         ("Build time", build_section(measured, palette)),
+        *fit_sections(measured),
         ("Memory", memory_section(measured, palette)),
         ("Limits of the devices",
          "<p>What the same run measured without any index: copying, and the "
