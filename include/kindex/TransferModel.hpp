@@ -67,9 +67,8 @@ struct TransferParameters {
 ///     T_in = T_init + alpha Q / B_in,  T_execute = T_launch + Q / R,
 ///     T_out = T_init + beta Q / B_out
 ///
-/// (Zhong et al., "GPU-PGM: an efficient GPU-based learned index", ICDEW 2022),
-/// with latencies of their own for both directions. The numbers are
-/// measured on the machine at hand, or given:
+/// (Zhong et al., GPU-PGM, ICDEW 2022), with latencies of their own for both
+/// directions. The numbers are measured on the machine at hand, or given:
 /// \code
 /// const auto model = kindex::TransferModel::calibrate(space, index, sample);
 /// const auto host =
@@ -92,7 +91,7 @@ class TransferModel {
   /// cost nothing in this model, which makes it a bound for every index; its
   /// sizes of queries and results are the default ones.
   ///
-  /// Allocates 64 MiB on the device and 128 MiB on the host, copies some 3 GB
+  /// Allocates 64 MiB on the device and 128 MiB on the host, copies some 2 GB
   /// and fences `space` twice per copy: below a second on an idle machine.
   template <class Exec>
   static TransferModel calibrate(const Exec& space);
@@ -105,10 +104,10 @@ class TransferModel {
   static TransferModel calibrate(const Exec& space, const Index& index,
                                  const Queries& sample);
 
-  /// Measures `index.find` for batches of the first 1, 1/4, 1/16, ... of the
-  /// sample, down to 1024 queries, each eight times: what the launch costs, and
-  /// lookups per second. On a host, it is the alternative of which break_even
-  /// asks.
+  /// Measures `index.find` for batches as large as the sample, a quarter of it,
+  /// and so on down to 1024 queries, each eight times and on other queries
+  /// where there are more: what the launch costs, and lookups per second. On a
+  /// host, it is the alternative of which break_even asks.
   ///
   /// Allocates a result per query; fences `space` once per batch.
   ///
@@ -208,7 +207,8 @@ double median_seconds(const Exec& space, const Run& run) {
     time = timer.seconds();
   }
   std::sort(seconds.begin(), seconds.end());
-  return seconds[seconds.size() / 2];
+  // A clock may be too coarse to see what takes no time.
+  return std::max(seconds[seconds.size() / 2], 1e-9);
 }
 
 /// What `copy(bytes)` costs up to `most` bytes.
@@ -402,12 +402,19 @@ LinearCost TransferModel::lookup_cost(const Exec& space, const Index& index,
   std::vector<CostSample> samples;
   for (size_type queries = most;
        samples.size() < 2 || queries >= size_type{1024}; queries /= 4) {
-    const Kokkos::pair<size_type, size_type> first(0, queries);
-    const auto asked = Kokkos::subview(sample, first);
-    const auto out = Kokkos::subview(results, first);
+    const auto out = Kokkos::subview(
+        results, Kokkos::pair<size_type, size_type>(0, queries));
+    size_type turn = 0;
+    // A batch must not find in the caches what it brought there itself.
+    const auto ask = [&] {
+      const size_type begin = turn++ * queries % (most - queries + 1);
+      index.find(space,
+                 Kokkos::subview(sample, Kokkos::pair<size_type, size_type>(
+                                             begin, begin + queries)),
+                 out);
+    };
     samples.push_back(
-        {static_cast<double>(queries),
-         impl::median_seconds(space, [&] { index.find(space, asked, out); })});
+        {static_cast<double>(queries), impl::median_seconds(space, ask)});
   }
   return LinearCost::fit(samples);
 }
