@@ -547,37 +547,60 @@ struct StitchChunks {
 };
 
 /// Follows the segments from chunk to chunk: where those of each that are used
-/// begin, and how many come before.
+/// begin, and how many come before. By one thread, and the others of its team
+/// bring what it reads next to where that takes no time.
+template <class Exec>
 struct FollowChunks {
+  static constexpr size_type window = 1024;
+
   const FittedChunk* chunks;
   size_type count;
   size_type* first;   ///< of each chunk, the first segment that is used; none:
                       ///< not any
   size_type* offset;  ///< used ones before; behind the last chunk, all
 
+  static std::size_t scratch_bytes() {
+    return query::scratch_bytes_of<FittedChunk, Exec>(window) +
+           query::scratch_bytes_of<size_type, Exec>(1);
+  }
+
   template <class Member>
   KOKKOS_FUNCTION void operator()(const Member& team) const {
-    for (size_type c = team.team_rank(); c < count; c += team.team_size())
+    auto* const near = query::take_scratch<FittedChunk, Exec>(team, window);
+    auto* const begin = query::take_scratch<size_type, Exec>(team, 1);
+    const auto thread = static_cast<size_type>(team.team_rank());
+    const auto threads = static_cast<size_type>(team.team_size());
+    for (size_type c = thread; c < count; c += threads)
       first[c] = ~size_type{0};
     team.team_barrier();
-    if (team.team_rank() != 0) return;
     size_type total = 0;
     size_type position = 0;
-    for (size_type c = 0; c < count;) {
-      const FittedChunk chunk = chunks[c];
-      if (chunk.segments == 0) {
-        // Only before the first point.
-        ++c;
-        continue;
+    for (size_type base = 0; base < count; base = *begin) {
+      const size_type end = base + window < count ? base + window : count;
+      for (size_type c = base + thread; c < end; c += threads)
+        near[c - base] = chunks[c];
+      team.team_barrier();
+      if (thread == 0) {
+        size_type c = base;
+        while (c < end) {
+          const FittedChunk chunk = near[c - base];
+          if (chunk.segments == 0) {
+            // Only before the first point.
+            ++c;
+            continue;
+          }
+          first[c] = position;
+          offset[c] = total;
+          total += chunk.segments - position + chunk.extensions;
+          const bool ends = chunk.next == ~std::uint32_t{0};
+          c = ends ? count : chunk.next;
+          position = chunk.position;
+        }
+        *begin = c;
+        if (c >= count) offset[count] = total;
       }
-      first[c] = position;
-      offset[c] = total;
-      total += chunk.segments - position + chunk.extensions;
-      if (chunk.next == ~std::uint32_t{0}) break;
-      c = chunk.next;
-      position = chunk.position;
+      team.team_barrier();
     }
-    offset[count] = total;
   }
 };
 
@@ -690,9 +713,14 @@ class LinearFitter {
     run("fit_chunks", FitChunks<Exec, Types, CoordinateOf>{plan_});
     run("stitch_chunks",
         StitchChunks<Exec, Types, CoordinateOf>{plan_, stitched});
-    Kokkos::parallel_for(label_ + "::follow_chunks",
-                         Teams(space_, 1, is_gpu ? 256 : 1),
-                         FollowChunks{stitched, plan_.chunks, first, offset});
+    using Follow = FollowChunks<Exec>;
+    Kokkos::parallel_for(
+        label_ + "::follow_chunks",
+        Teams(space_, 1, is_gpu ? 256 : 1)
+            .set_scratch_size(
+                query::DeviceTraits<Exec>::scratch_level,
+                Kokkos::PerTeam(static_cast<int>(Follow::scratch_bytes()))),
+        Follow{stitched, plan_.chunks, first, offset});
     LinearSegments<X, Memory> result;
     Kokkos::deep_copy(space_,
                       Kokkos::View<size_type, Kokkos::HostSpace>(&result.count),
