@@ -400,8 +400,9 @@ struct ProbeSegments {
          c += team.league_size()) {
       walk.restart();
       const size_type begin = plan.begin_of(c);
-      const size_type end = plan.end_of(c);
-      // A straight line is changed by every point.
+      // So long ones are the same to who asks; and a straight line is changed
+      // by every point.
+      const size_type end = begin + 2 * (plan.points.size / 256);
       const size_type most = 64 * plan.epsilon + 1024;
       size_type length = 0;
       for (size_type from = begin; from < end && walk.added() < most;) {
@@ -465,12 +466,35 @@ struct StitchChunks {
   template <class Member>
   KOKKOS_FUNCTION void operator()(const Member& team) const {
     auto walk = Worker::walk(plan, team);
+    if (is_one_chain(static_cast<size_type>(team.league_size()))) {
+      if (team.league_rank() > 0) return;
+      for (size_type c = 0; c < plan.chunks;) {
+        const FittedChunk chunk = stitch(walk, c);
+        Worker::write(stitched[c], chunk);
+        c = chunk.segments == 0        ? c + 1
+            : chunk.next == Plan::none ? plan.chunks
+                                       : size_type(chunk.next);
+      }
+      return;
+    }
     for (size_type c = team.league_rank(); c < plan.chunks;
          c += team.league_size())
       Worker::write(stitched[c], stitch(walk, c));
   }
 
  private:
+  /// Whether one worker follows the only chain that counts sooner than all
+  /// follow those of every chunk, of which most come to nothing: those meet
+  /// after some eight segments.
+  KOKKOS_FUNCTION bool is_one_chain(size_type workers) const {
+    const typename Worker::Group group;
+    unsigned segments = 0;
+    for (size_type c = group.lane(); c < plan.chunks; c += Worker::Group::size)
+      segments += plan.fitted[c].segments;
+    segments = group.sum(segments);
+    return segments < plan.chunks + 8 * plan.chunks / workers;
+  }
+
   KOKKOS_FUNCTION FittedChunk stitch(Walk& walk, size_type c) const {
     FittedChunk chunk = plan.fitted[c];
     if (chunk.segments == 0) return chunk;
