@@ -7,7 +7,7 @@
 
 #include <kindex/build/Entries.hpp>
 #include <kindex/build/LinearFit.hpp>
-#include <kindex/build/SegmentLevels.hpp>
+#include <kindex/build/SegmentModel.hpp>
 #include <kindex/query/AscendingRef.hpp>
 #include <kindex/query/BulkQueries.hpp>
 #include <kindex/query/NearSearch.hpp>
@@ -103,18 +103,19 @@ class LearnedIndex
     : public query::BulkQueries<LearnedIndex<Key, Value, MemorySpace, Layout>,
                                 Key, Value, MemorySpace> {
   using Storage = build::Entries<Key, Value, MemorySpace, Layout>;
-  using X = query::CodeBits<Key>;
+  using Model = build::SegmentModel<Key, MemorySpace>;
+  using Router = typename Model::Router;
+  using X = typename Router::X;
+  using Segment = typename Router::Segment;
   static constexpr int entry_bytes = std::is_same_v<Layout, SoA>
                                          ? sizeof(Key)
                                          : sizeof(build::Entry<Key, Value>);
-  static constexpr int lanes = 4;
+  static constexpr int lanes = Router::lanes;
   /// Entries of a line: 64 bytes, and some for each lane.
   static constexpr int line_entries =
       std::max(1, 64 / entry_bytes / lanes) * lanes;
   static constexpr size_type block = line_entries;
-  using Segment = build::Segment<X>;
-  /// Segments that lanes read together, one each.
-  static constexpr int window = lanes;
+  static constexpr int window = Router::window;
 
  public:
   class Ref;
@@ -211,37 +212,27 @@ class LearnedIndex
   size_type data_bytes() const { return entries_.memory_bytes(); }
 
   /// Bytes of segments, levels and table.
-  size_type model_bytes() const {
-    return model_.extent(0) * sizeof(Segment) +
-           levels_.extent(0) * sizeof(build::SegmentLevel) +
-           cells_.extent(0) * sizeof(std::uint32_t);
-  }
+  size_type model_bytes() const { return model_.memory_bytes(); }
 
   /// Segments of the lowest level.
   size_type segments() const { return segments_; }
 
   /// Levels of segments; 0 for no entries.
-  int height() const { return static_cast<int>(levels_.extent(0)); }
+  int height() const { return model_.height(); }
 
   /// The most ranks by which a segment misses a key's.
   size_type epsilon() const { return epsilon_; }
 
   /// How segments are found.
   Strategy strategy() const {
-    return cells_.extent(0) > 0 ? Strategy::concise : Strategy::complete;
+    return model_.cells.extent(0) > 0 ? Strategy::concise : Strategy::complete;
   }
 
   /// The handle for kernels: trivially copyable, non-owning.
   Ref ref() const {
     Ref ref;
     ref.entries_ = entries_.ref();
-    ref.model_ = model_.data();
-    ref.levels_ = levels_.data();
-    ref.level_ends_ = level_ends_.data();
-    ref.cells_ = cells_.data();
-    ref.cell_count_ = static_cast<std::uint32_t>(cells_.extent(0));
-    ref.shift_ = shift_;
-    ref.height_ = height();
+    ref.router_ = model_.router();
     ref.lines_stay_ = size() * entry_bytes <= size_type{128} << 20;
     ref.many_lines_ = epsilon_ >= 4 * size_type(line_entries);
     return ref;
@@ -275,13 +266,9 @@ class LearnedIndex
   double seconds_of_batch(const Exec& space, const Queries& queries) const;
 
   Storage entries_;
-  Kokkos::View<Segment*, MemorySpace> model_;
-  Kokkos::View<build::SegmentLevel*, MemorySpace> levels_;
-  Kokkos::View<size_type*, Kokkos::HostSpace> level_ends_;
-  Kokkos::View<std::uint32_t*, MemorySpace> cells_;
+  Model model_;
   size_type segments_ = 0;
   size_type epsilon_ = 0;
-  int shift_ = 0;
 };
 
 /// The handle of a LearnedIndex in a kernel: see query::RefVerbs for its verbs.
@@ -327,16 +314,32 @@ class LearnedIndex<Key, Value, MemorySpace, Layout>::Ref
     }
   }
 
+  /// The second half of a search: from `positions` on, which are guesses of any
+  /// quality, to what `search` returns.
+  ///
+  /// \tparam finds as for search.
+  template <bool finds, class Group, int Own>
+  KOKKOS_FUNCTION void finish(const Group& group, const Key (&keys)[Own],
+                              size_type (&positions)[Own]) const {
+    if (size() == 0) {
+      for (int o = 0; o < Own; ++o) positions[o] = 0;
+    } else if (size() < (size_type{1} << 31)) {
+      finish_from<finds, std::uint32_t>(group, keys, positions);
+    } else {
+      finish_from<finds, size_type>(group, keys, positions);
+    }
+  }
+
   /// How many segments are pinned for `steps` levels (−1: as many as fit) from
   /// the root, at most `most`. For the host.
   size_type pinned_size(int steps, size_type most) const {
-    if (size() == 0 || steps == 0) return 0;
-    const int lowest = steps < 0 || steps > height_ ? 0 : height_ - steps;
-    return std::min(level_ends_[lowest], most);
+    return router_.pinned_size(steps, most);
   }
 
   /// Segment i of the model, from the root.
-  KOKKOS_FUNCTION Segment pinned_key(size_type i) const { return model_[i]; }
+  KOKKOS_FUNCTION Segment pinned_key(size_type i) const {
+    return router_.pinned_key(i);
+  }
 
  private:
   friend class LearnedIndex;
@@ -345,35 +348,24 @@ class LearnedIndex<Key, Value, MemorySpace, Layout>::Ref
   KOKKOS_FUNCTION void search_with(const Group& group, const Top& top,
                                    const Key (&keys)[Own],
                                    size_type (&positions)[Own]) const {
-    X x[Own];
-    for (int o = 0; o < Own; ++o) x[o] = query::code_bits(keys[o]);
     Index near[Own];
-    if (cell_count_ > 0) {
-      const build::SegmentLevel leaves = levels_[0];
-      const X least = segments_at(top, leaves.first, 1)->key;
-      for (int o = 0; o < Own; ++o) {
-        const X i = x[o] > least ? X((x[o] - least) >> shift_) : X{0};
-        near[o] = cells_[i < cell_count_ ? i : cell_count_ - 1];
-      }
-      find_segments(group, top, leaves, x, near);
-      for (int o = 0; o < Own; ++o)
-        near[o] = expect(top, leaves, x[o], near[o]);
-    } else {
-      for (int o = 0; o < Own; ++o) near[o] = 0;
-      for (int level = height_ - 1; level >= 0; --level) {
-        const build::SegmentLevel at = levels_[level];
-        if (at.segments > 1) {
-          // From the segment before the one that is expected to be the next.
-          for (int o = 0; o < Own; ++o) {
-            const Index last = Index(at.segments) - 1;
-            const Index guess = near[o] < last ? near[o] : last;
-            near[o] = guess > 0 ? guess - 1 : 0;
-          }
-          find_segments(group, top, at, x, near);
-        }
-        for (int o = 0; o < Own; ++o) near[o] = expect(top, at, x[o], near[o]);
-      }
-    }
+    router_.route(group, top, keys, near);
+    finish_with<finds>(group, keys, near, positions);
+  }
+
+  template <bool finds, class Index, class Group, int Own>
+  KOKKOS_FUNCTION void finish_from(const Group& group, const Key (&keys)[Own],
+                                   size_type (&positions)[Own]) const {
+    Index near[Own];
+    for (int o = 0; o < Own; ++o) near[o] = static_cast<Index>(positions[o]);
+    finish_with<finds>(group, keys, near, positions);
+  }
+
+  /// From guesses, which are overwritten, to positions.
+  template <bool finds, class Index, class Group, int Own>
+  KOKKOS_FUNCTION void finish_with(const Group& group, const Key (&keys)[Own],
+                                   Index (&near)[Own],
+                                   size_type (&positions)[Own]) const {
     bool found[Own];
     // The value beside a key is read again.
     constexpr bool comes_back = finds && std::is_same_v<Layout, AoS>;
@@ -389,52 +381,8 @@ class LearnedIndex<Key, Value, MemorySpace, Layout>::Ref
     }
   }
 
-  /// From guesses to the segments that hold the coordinates.
-  template <class Index, class Group, class Top, int Own>
-  KOKKOS_FUNCTION void find_segments(const Group& group, const Top& top,
-                                     const build::SegmentLevel& level,
-                                     const X (&x)[Own],
-                                     Index (&segments)[Own]) const {
-    const auto load = [&](Index first) {
-      return query::load_keys<window>(
-          group, segments_at(top, level.first + first, window), Index(0));
-    };
-    bool found[Own];
-    const auto count = static_cast<Index>(level.segments);
-    query::search_near<window, query::NearBound::not_above, false>(
-        group, load, count, x, segments, found);
-    for (int o = 0; o < Own; ++o) {
-      const Index not_above = segments[o] < count ? segments[o] : count;
-      segments[o] = not_above > 0 ? not_above - 1 : 0;
-    }
-  }
-
-  /// Where segment `segment` expects `x` in what is below, the next level or
-  /// the entries: not beyond the next segment's first.
-  template <class Index, class Top>
-  KOKKOS_FUNCTION Index expect(const Top& top, const build::SegmentLevel& level,
-                               X x, Index segment) const {
-    const Segment* const at = segments_at(top, level.first + segment, 2);
-    // In lines that were just read.
-    const Segment model = query::load<query::Reuse::often>(at);
-    std::uint32_t limit;
-    if constexpr (sizeof(X) == 4) {
-      limit = model.limit;
-    } else {
-      limit = at[1].intercept;
-    }
-    const Index first = Index(model.intercept) << level.scale;
-    const Index room = limit > model.intercept
-                           ? Index(limit - model.intercept) << level.scale
-                           : 0;
-    const float ranks =
-        x > model.key ? model.slope * static_cast<float>(x - model.key) : 0.0F;
-    // In this order, since large floats are no integers.
-    return first + (ranks < static_cast<float>(room) ? static_cast<Index>(ranks)
-                                                     : room);
-  }
-
-  /// From guesses to positions.
+  /// From guesses to bounds: any position from size() on where the key is above
+  /// all.
   template <bool finds, query::Reuse reuse, class Index, class Group, int Own>
   KOKKOS_FUNCTION void find_entries(const Group& group, const Key (&keys)[Own],
                                     Index (&positions)[Own],
@@ -451,20 +399,7 @@ class LearnedIndex<Key, Value, MemorySpace, Layout>::Ref
         group, load, Index(size()), keys, positions, found);
   }
 
-  /// Segment `first` of all and the `count` - 1 behind it.
-  template <class Top>
-  KOKKOS_FUNCTION const Segment* segments_at(const Top& top, size_type first,
-                                             int count) const {
-    return (top.holds(first, count) ? top.keys(model_) : model_) + first;
-  }
-
-  const Segment* model_ = nullptr;
-  const build::SegmentLevel* levels_ = nullptr;
-  const size_type* level_ends_ = nullptr;  // in host memory
-  const std::uint32_t* cells_ = nullptr;
-  std::uint32_t cell_count_ = 0;
-  int shift_ = 0;
-  int height_ = 0;
+  Router router_;
   bool lines_stay_ = true;
   bool many_lines_ = false;
 };
@@ -515,29 +450,31 @@ void LearnedIndex<Key, Value, MemorySpace, Layout>::build(
     levels[level] = {segments, fitted[level].count, scale_of(below)};
     segments += fitted[level].count + window;
   }
-  model_ = Kokkos::View<Segment*, MemorySpace>(alloc("model"), segments);
-  levels_ = Kokkos::View<build::SegmentLevel*, MemorySpace>(alloc("levels"),
-                                                            levels.size());
-  level_ends_ = Kokkos::View<size_type*, Kokkos::HostSpace>(
+  model_.segments =
+      Kokkos::View<Segment*, MemorySpace>(alloc("model"), segments);
+  model_.levels = Kokkos::View<build::SegmentLevel*, MemorySpace>(
+      alloc("levels"), levels.size());
+  model_.level_ends = Kokkos::View<size_type*, Kokkos::HostSpace>(
       Kokkos::view_alloc(Kokkos::WithoutInitializing, label + "::level_ends"),
       levels.size());
   for (std::size_t level = 0; level < levels.size(); ++level) {
     const build::SegmentLevel& to = levels[level];
-    level_ends_(level) = to.first + to.segments + window;
+    model_.level_ends(level) = to.first + to.segments + window;
     const size_type below = level == 0 ? size() : levels[level - 1].segments;
     Kokkos::parallel_for(
         label + "::write_level", Range(space, 0, to.segments + window),
         build::WriteLevel<X>{fitted[level].starts.data(),
                              fitted[level].models.data(), to.segments, below,
-                             to.scale, model_.data() + to.first});
-    Kokkos::parallel_for(
-        label + "::write_levels", Kokkos::RangePolicy<Exec>(space, 0, 1),
-        build::WriteElement<build::SegmentLevel>{to, levels_.data() + level});
+                             to.scale, model_.segments.data() + to.first});
+    Kokkos::parallel_for(label + "::write_levels",
+                         Kokkos::RangePolicy<Exec>(space, 0, 1),
+                         build::WriteElement<build::SegmentLevel>{
+                             to, model_.levels.data() + level});
   }
   segments_ = levels[0].segments;
   if (options.strategy == Strategy::complete) return;
   tabulate(space, levels[0]);
-  if (options.strategy == Strategy::concise || cells_.extent(0) == 0 ||
+  if (options.strategy == Strategy::concise || model_.cells.extent(0) == 0 ||
       size() < (size_type{1} << 16))
     return;
   const size_type most = size_type{1}
@@ -548,8 +485,8 @@ void LearnedIndex<Key, Value, MemorySpace, Layout>::build(
                        Range(space, 0, sample.extent(0)),
                        build::DrawKeys<Ref, Key>{ref(), sample.data()});
   const double concise = seconds_of_batch(space, sample);
-  const auto cells = std::exchange(cells_, {});
-  if (seconds_of_batch(space, sample) > concise) cells_ = cells;
+  const auto cells = std::exchange(model_.cells, {});
+  if (seconds_of_batch(space, sample) > concise) model_.cells = cells;
 }
 
 template <class Key, class Value, class MemorySpace, class Layout>
@@ -600,7 +537,7 @@ void LearnedIndex<Key, Value, MemorySpace, Layout>::tabulate(
   Segment ends[2];
   const auto fetch = [&](size_type i, Segment& to) {
     Kokkos::deep_copy(space, Kokkos::View<Segment, Kokkos::HostSpace>(&to),
-                      Kokkos::subview(model_, leaves.first + i));
+                      Kokkos::subview(model_.segments, leaves.first + i));
   };
   fetch(0, ends[0]);
   fetch(leaves.segments - 1, ends[1]);
@@ -616,10 +553,10 @@ void LearnedIndex<Key, Value, MemorySpace, Layout>::tabulate(
   Kokkos::parallel_for(
       label + "::write_cells",
       Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>(space, 0, count),
-      build::WriteCells<X>{model_.data() + leaves.first, leaves.segments, shift,
-                           cells.data()});
-  cells_ = cells;
-  shift_ = shift;
+      build::WriteCells<X>{model_.segments.data() + leaves.first,
+                           leaves.segments, shift, cells.data()});
+  model_.cells = cells;
+  model_.shift = shift;
 }
 
 template <class Key, class Value, class MemorySpace, class Layout>

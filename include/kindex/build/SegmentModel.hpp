@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef KINDEX_BUILD_SEGMENTMODEL_HPP
+#define KINDEX_BUILD_SEGMENTMODEL_HPP
+
+/// \file
+/// The model of a learned index in memory, and copies of it in another.
+
+#include <kindex/build/SegmentLevels.hpp>
+#include <kindex/query/SegmentRouter.hpp>
+
+#include <type_traits>
+
+namespace kindex::build {
+
+/// `source` in `Space`: itself if it is there, else a copy that `space` makes.
+template <class Space, class Exec, class View>
+auto copied_to(const Exec& space, const View& source) {
+  using Copy = Kokkos::View<typename View::data_type, Space>;
+  if constexpr (std::is_same_v<Space, typename View::memory_space>) {
+    return Copy(source);
+  } else {
+    const Copy copy(
+        Kokkos::view_alloc(space, Kokkos::WithoutInitializing, source.label()),
+        source.extent(0));
+    Kokkos::deep_copy(space, copy, source);
+    return copy;
+  }
+}
+
+/// Segments, the levels they form and the table of the lowest, owned and
+/// counted like a View; see query::SegmentRouter for what they mean.
+///
+/// \tparam Key type of the keys.
+template <class Key, class MemorySpace>
+struct SegmentModel {
+  using Router = query::SegmentRouter<Key>;  ///< as kernels see it
+  using Segment = typename Router::Segment;  ///< what levels consist of
+
+  Kokkos::View<Segment*, MemorySpace> segments;     ///< of all levels
+  Kokkos::View<SegmentLevel*, MemorySpace> levels;  ///< from the leaves
+  /// Per level, the number of segments down to its end.
+  Kokkos::View<size_type*, Kokkos::HostSpace> level_ends;
+  Kokkos::View<std::uint32_t*, MemorySpace> cells;  ///< empty: no table
+  int shift = 0;  ///< bits of coordinates that cells leave out
+
+  /// Levels of segments; 0 for no entries.
+  int height() const { return static_cast<int>(levels.extent(0)); }
+
+  /// Bytes of segments, levels and table.
+  size_type memory_bytes() const {
+    return segments.extent(0) * sizeof(Segment) +
+           levels.extent(0) * sizeof(SegmentLevel) +
+           cells.extent(0) * sizeof(std::uint32_t);
+  }
+
+  /// The handle for kernels: trivially copyable, non-owning.
+  Router router() const {
+    Router router;
+    router.segments = segments.data();
+    router.levels = levels.data();
+    router.level_ends = level_ends.data();
+    router.cells = cells.data();
+    router.cell_count = static_cast<std::uint32_t>(cells.extent(0));
+    router.shift = shift;
+    router.height = height();
+    return router;
+  }
+
+  /// The same model in `Space`: shared where it is there, else copied on
+  /// `space`, asynchronously: this one must stay alive until then.
+  template <class Space, class Exec>
+  SegmentModel<Key, Space> copy_to(const Exec& space) const {
+    return {copied_to<Space>(space, segments), copied_to<Space>(space, levels),
+            level_ends, copied_to<Space>(space, cells), shift};
+  }
+};
+
+}  // namespace kindex::build
+
+#endif

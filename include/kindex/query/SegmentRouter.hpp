@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef KINDEX_QUERY_SEGMENTROUTER_HPP
+#define KINDEX_QUERY_SEGMENTROUTER_HPP
+
+/// \file
+/// From keys to where a piecewise-linear model expects them.
+
+#include <kindex/build/SegmentLevels.hpp>
+#include <kindex/query/NearSearch.hpp>
+#include <kindex/query/Node.hpp>
+
+#include <algorithm>
+
+namespace kindex::query {
+
+/// The model of a LearnedIndex as kernels see it: trivially copyable,
+/// non-owning, and all that they need to predict positions. A model without
+/// levels is that of no entries; it is not asked.
+///
+/// \tparam Key type of the keys.
+template <class Key>
+struct SegmentRouter {
+  using X = CodeBits<Key>;            ///< type of the coordinates
+  using Segment = build::Segment<X>;  ///< what levels consist of
+  using pinned_type = Segment;        ///< what the search order consists of
+
+  /// Lanes that read segments together, one each.
+  static constexpr int lanes = 4;
+  /// Segments that are read together.
+  static constexpr int window = lanes;
+
+  const Segment* segments = nullptr;  ///< of all levels, from the root
+  const build::SegmentLevel* levels = nullptr;  ///< from the leaves
+  /// Per level, the number of segments down to its end; in host memory.
+  const size_type* level_ends = nullptr;
+  /// Per range of coordinates, the segment of its least; null: no table.
+  const std::uint32_t* cells = nullptr;
+  std::uint32_t cell_count = 0;  ///< how many; 0: search level by level
+  int shift = 0;                 ///< bits of coordinates that cells leave out
+  int height = 0;                ///< levels
+
+  /// Where each lane's own keys are expected among the entries; the lanes of a
+  /// group read segments together. Not necessarily below their number.
+  ///
+  /// \tparam Index an unsigned type that holds twice the number of entries.
+  template <class Index, class Group, class Top, int Own>
+  KOKKOS_FUNCTION void route(const Group& group, const Top& top,
+                             const Key (&keys)[Own], Index (&near)[Own]) const {
+    X x[Own];
+    for (int o = 0; o < Own; ++o) x[o] = code_bits(keys[o]);
+    if (cell_count > 0) {
+      const build::SegmentLevel leaves = levels[0];
+      const X least = segments_at(top, leaves.first, 1)->key;
+      for (int o = 0; o < Own; ++o) {
+        const X i = x[o] > least ? X((x[o] - least) >> shift) : X{0};
+        near[o] = cells[i < cell_count ? i : cell_count - 1];
+      }
+      find_segments(group, top, leaves, x, near);
+      for (int o = 0; o < Own; ++o)
+        near[o] = expect(top, leaves, x[o], near[o]);
+    } else {
+      for (int o = 0; o < Own; ++o) near[o] = 0;
+      for (int level = height - 1; level >= 0; --level) {
+        const build::SegmentLevel at = levels[level];
+        if (at.segments > 1) {
+          // From the segment before the one that is expected to be the next.
+          for (int o = 0; o < Own; ++o) {
+            const Index last = Index(at.segments) - 1;
+            const Index guess = near[o] < last ? near[o] : last;
+            near[o] = guess > 0 ? guess - 1 : 0;
+          }
+          find_segments(group, top, at, x, near);
+        }
+        for (int o = 0; o < Own; ++o) near[o] = expect(top, at, x[o], near[o]);
+      }
+    }
+  }
+
+  /// How many segments are pinned for `steps` levels (−1: as many as fit) from
+  /// the root, at most `most`. For the host.
+  size_type pinned_size(int steps, size_type most) const {
+    if (height == 0 || steps == 0) return 0;
+    const int lowest = steps < 0 || steps > height ? 0 : height - steps;
+    return std::min(level_ends[lowest], most);
+  }
+
+  /// Segment i of the model, from the root.
+  KOKKOS_FUNCTION Segment pinned_key(size_type i) const { return segments[i]; }
+
+ private:
+  /// From guesses to the segments that hold the coordinates.
+  template <class Index, class Group, class Top, int Own>
+  KOKKOS_FUNCTION void find_segments(const Group& group, const Top& top,
+                                     const build::SegmentLevel& level,
+                                     const X (&x)[Own],
+                                     Index (&segment_of)[Own]) const {
+    const auto load = [&](Index first) {
+      return load_keys<window>(
+          group, segments_at(top, level.first + first, window), Index(0));
+    };
+    bool found[Own];
+    const auto count = static_cast<Index>(level.segments);
+    search_near<window, NearBound::not_above, false>(group, load, count, x,
+                                                     segment_of, found);
+    for (int o = 0; o < Own; ++o) {
+      const Index not_above = segment_of[o] < count ? segment_of[o] : count;
+      segment_of[o] = not_above > 0 ? not_above - 1 : 0;
+    }
+  }
+
+  /// Where segment `segment` expects `x` in what is below, the next level or
+  /// the entries: not beyond the next segment's first.
+  template <class Index, class Top>
+  KOKKOS_FUNCTION Index expect(const Top& top, const build::SegmentLevel& level,
+                               X x, Index segment) const {
+    const Segment* const at = segments_at(top, level.first + segment, 2);
+    // In lines that were just read.
+    const Segment model = load<Reuse::often>(at);
+    std::uint32_t limit;
+    if constexpr (sizeof(X) == 4) {
+      limit = model.limit;
+    } else {
+      limit = at[1].intercept;
+    }
+    const Index first = Index(model.intercept) << level.scale;
+    const Index room = limit > model.intercept
+                           ? Index(limit - model.intercept) << level.scale
+                           : 0;
+    const float ranks =
+        x > model.key ? model.slope * static_cast<float>(x - model.key) : 0.0F;
+    // In this order, since large floats are no integers.
+    return first + (ranks < static_cast<float>(room) ? static_cast<Index>(ranks)
+                                                     : room);
+  }
+
+  /// Segment `first` of all and the `count` - 1 behind it.
+  template <class Top>
+  KOKKOS_FUNCTION const Segment* segments_at(const Top& top, size_type first,
+                                             int count) const {
+    return (top.holds(first, count) ? top.keys(segments) : segments) + first;
+  }
+};
+
+}  // namespace kindex::query
+
+#endif
