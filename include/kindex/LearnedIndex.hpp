@@ -239,6 +239,9 @@ class LearnedIndex
   }
 
  private:
+  template <class, class, class, class>
+  friend class HybridLearnedIndex;
+
   /// An empty index, once the options are checked.
   explicit LearnedIndex(const LearnedIndexOptions& options)
       : epsilon_(
@@ -328,6 +331,12 @@ class LearnedIndex<Key, Value, MemorySpace, Layout>::Ref
     } else {
       finish_from<finds, size_type>(group, keys, positions);
     }
+  }
+
+  /// Has a host fetch what `finish` reads first from a guess; not where there
+  /// are no entries.
+  KOKKOS_FUNCTION void prefetch(size_type guess) const {
+    query::prefetch(&entries_.key(guess < size() ? guess : size() - 1));
   }
 
   /// How many segments are pinned for `steps` levels (−1: as many as fit) from

@@ -6,6 +6,7 @@
 /// The verbs of a batch of queries, written once for all indexes.
 
 #include <kindex/query/HostBatches.hpp>
+#include <kindex/query/HybridQueries.hpp>
 #include <kindex/query/LookupKernel.hpp>
 #include <kindex/query/Partition.hpp>
 #include <kindex/query/Ranges.hpp>
@@ -38,6 +39,16 @@ namespace kindex::query {
 ///   Reordering::automatic, and by Reordering::partitioned in the policy's
 ///   workspace, if it has one, which the buckets in flight share: as many of
 ///   `workspace_bytes(bucket, policy)` bytes each as fit it, at least one.
+/// - An index whose entries are in host memory while a device searches their
+///   model (a hybrid one: HybridLearnedIndex) takes only Views in memory that
+///   the host can access, and all of its batches go through such a pipeline:
+///   the device says where it expects each probe, 4 bytes of it come back, and
+///   the host searches from there and writes results to the caller's Views.
+///   `range` leaves its hits in host memory and takes a workspace there, and
+///   for_each_in_range calls `visit` on the host, one thread per range. The
+///   policy is that of the device's kernels: its schedule and pinning apply,
+///   while the order of lookups stays as it is. The host's kernels run on the
+///   default instance of its default execution space.
 /// - Queries may have another type than the keys (see is_comparable_v): they
 ///   are compared exactly. A NaN query is a miss, and its rank is size().
 /// - A failed precondition throws Error before anything is written.
@@ -48,14 +59,21 @@ namespace kindex::query {
 /// \tparam Index the index (curiously recurring): `ref()`, `size()` and
 ///   `static constexpr const char* name()`.
 /// \tparam Key, Value, MemorySpace its template parameters.
-template <class Index, class Key, class Value, class MemorySpace>
+/// \tparam Placement where its parts are: InOneMemory or Hybrid.
+template <class Index, class Key, class Value, class MemorySpace,
+          class Placement = InOneMemory>
 class BulkQueries {
+  template <class Space, class... Views>
+  using site = typename Placement::template site<Space, Views...>;
+
  public:
   using key_type = Key;              ///< type of the keys
   using value_type = Value;          ///< type of the values
   using memory_space = MemorySpace;  ///< where the index lives
   /// what range returns
-  using hits_type = RangeHits<Key, Value, MemorySpace>;
+  using hits_type =
+      RangeHits<Key, Value,
+                typename Placement::template entries_space<MemorySpace>>;
 
   /// Writes to `out(i)` the value of the first entry, in the order of the
   /// input, whose key equals `queries(i)`, or `missing`.
@@ -68,7 +86,7 @@ class BulkQueries {
     static_assert(
         std::is_assignable_v<typename Out::reference_type, const Value&>,
         "kindex: out cannot hold the index's values");
-    using Site = impl::Site<Space, Queries, Out>;
+    using Site = site<Space, Queries, Out>;
     const auto q = input<Site>(queries);
     const auto o = output<Site>("kindex::find", "out", out, q.size);
     using Verb =
@@ -95,7 +113,7 @@ class BulkQueries {
                 const Policy& policy = {}) const {
     static_assert(std::is_integral_v<typename Out::value_type>,
                   "kindex: contains writes bool or integers");
-    using Site = impl::Site<Space, Queries, Out>;
+    using Site = site<Space, Queries, Out>;
     const auto q = input<Site>(queries);
     const auto o = output<Site>("kindex::contains", "out", out, q.size);
     using Verb = ContainsVerb<Key, element<Queries>, typename Out::value_type>;
@@ -139,7 +157,7 @@ class BulkQueries {
   void equal_range(const Space& space, const Queries& queries,
                    const First& first, const Last& last,
                    const Policy& policy = {}) const {
-    using Site = impl::Site<Space, Queries, First, Last>;
+    using Site = site<Space, Queries, First, Last>;
     const auto q = input<Site>(queries);
     const auto f =
         rank_output<Site>("kindex::equal_range", "first", first, q.size);
@@ -158,7 +176,7 @@ class BulkQueries {
             AnyLookupPolicy Policy = LookupPolicy>
   void count(const Space& space, const Queries& queries, const Counts& counts,
              const Policy& policy = {}) const {
-    using Site = impl::Site<Space, Queries, Counts>;
+    using Site = site<Space, Queries, Counts>;
     const auto q = input<Site>(queries);
     const auto c = rank_output<Site>("kindex::count", "counts", counts, q.size);
     using Verb = PairVerb<Key, element<Queries>, typename Counts::value_type,
@@ -175,7 +193,7 @@ class BulkQueries {
             AnyLookupPolicy Policy = LookupPolicy>
   void range_count(const Space& space, const Lo& lo, const Hi& hi,
                    const Counts& counts, const Policy& policy = {}) const {
-    using Site = impl::Site<Space, Lo, Hi, Counts>;
+    using Site = site<Space, Lo, Hi, Counts>;
     const auto l = input<Site>(lo);
     const auto h = range_end<Site, Lo>("kindex::range_count", hi, l.size);
     const auto c =
@@ -255,10 +273,13 @@ class BulkQueries {
             AnyLookupPolicy Policy = LookupPolicy>
   void for_each_in_range(const Space& space, const Lo& lo, const Hi& hi,
                          const Visit& visit, const Policy& policy = {}) const {
-    using Site = impl::Site<Space, Lo, Hi>;
+    using Site = site<Space, Lo, Hi>;
     const auto l = input<Site>(lo);
     const auto h = range_end<Site, Lo>("kindex::for_each_in_range", hi, l.size);
-    if constexpr (Site::is_staged) {
+    if constexpr (Site::is_hybrid) {
+      using Verb = VisitVerb<Key, element<Lo>, Visit>;
+      run<Site>(space, "for_each_in_range", Verb{l, h, visit}, l.size, policy);
+    } else if constexpr (Site::is_staged) {
       using Exec = typename Site::exec;
       const impl::StagedRanges<element<Lo>> ranges{l, h};
       const auto& place = impl::pipeline_for(space);
@@ -291,7 +312,8 @@ class BulkQueries {
   /// values' size.
   size_type workspace_bytes(size_type queries,
                             const LookupSettings& policy) const {
-    if (policy.reordering() == Reordering::none)
+    if (std::is_same_v<Placement, Hybrid> ||
+        policy.reordering() == Reordering::none)
       return workspace_bytes(queries);
     using Out = std::conditional_t<(sizeof(Value) > 8 && sizeof(Value) <= 64),
                                    Value, size_type>;
@@ -358,7 +380,10 @@ class BulkQueries {
   template <class Site, class Space, class Verb, class Policy>
   void run(const Space& space, const char* verb_name, const Verb& verb,
            size_type queries, const Policy& policy) const {
-    if constexpr (Site::is_staged) {
+    if constexpr (Site::is_hybrid) {
+      run_hybrid(label(verb_name), space, index().router(), index().ref(), verb,
+                 queries, policy);
+    } else if constexpr (Site::is_staged) {
       run_staged(space, verb_name, verb, queries, policy);
     } else {
       run_near(space, verb_name, verb, queries, policy);
@@ -484,7 +509,7 @@ class BulkQueries {
   void bound(const Space& space, const char* function, const char* verb_name,
              const Queries& queries, const Ranks& ranks,
              const Policy& policy) const {
-    using Site = impl::Site<Space, Queries, Ranks>;
+    using Site = site<Space, Queries, Ranks>;
     const auto q = input<Site>(queries);
     const auto r = rank_output<Site>(function, "ranks", ranks, q.size);
     using Verb =
@@ -530,9 +555,9 @@ class BulkQueries {
   void materialise_into(const Space& space, const Lo& lo, const Hi& hi,
                         const Policy& policy, bool want_keys,
                         hits_type& hits) const {
-    using Site = impl::Site<Space, Lo, Hi>;
-    using Exec = typename Site::exec;
-    const Exec& instance = impl::InstanceOf<Space>::get(space);
+    using Site = site<Space, Lo, Hi>;
+    using Exec = typename Site::owner;
+    const Exec& instance = Site::owner_for(space);
     const auto l = input<Site>(lo);
     const auto h = range_end<Site, Lo>("kindex::range", hi, l.size);
     const size_type needed = workspace_bytes(l.size);
@@ -590,6 +615,7 @@ class BulkQueries {
             DeviceTraits<Exec>::hits_per_thread),
         [](Kernel& k, size_type tile) { k.tile = tile; },
         [](int) { return std::size_t{0}; });
+    if constexpr (Site::is_hybrid) instance.fence(label("range::fill"));
   }
 };
 

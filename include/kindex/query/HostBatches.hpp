@@ -110,8 +110,30 @@ struct Site {
   /// Whether the batch goes through a pipeline.
   static constexpr bool is_staged =
       InstanceOf<Space>::is_host_batches || (!all_near && all_on_host);
+  /// Whether the host has a part in searches.
+  static constexpr bool is_hybrid = false;
   /// Who reads and writes the Views.
   using reader = std::conditional_t<is_staged, Host, exec>;
+  /// Who reads entries and writes hits.
+  using owner = exec;
+  static const owner& owner_for(const Space& space) {
+    return InstanceOf<Space>::get(space);
+  }
+};
+
+/// The same for an index whose entries are in host memory.
+template <class Space, class... Views>
+struct HybridSite {
+  using exec = typename InstanceOf<Space>::type;
+  using owner = Kokkos::DefaultHostExecutionSpace;
+  using reader = owner;
+  static constexpr bool is_staged = true;
+  static constexpr bool is_hybrid = true;
+  static_assert((can_access<owner, Views>() && ...),
+                "kindex: the entries of a hybrid index are in host memory: "
+                "queries and results must be in memory that the host can "
+                "access, too");
+  static owner owner_for(const Space& /*space*/) { return owner(); }
 };
 
 // ---- pipelines of calls that bring none -------------------------------------
@@ -305,6 +327,7 @@ requires Verb::is_reorderable struct StagedVerb<Verb> {
 /// Both ends of ranges; once where they are the same View.
 template <class Query>
 struct StagedRanges {
+  using query_type = Query;
   Strided<const Query> lo, hi;
 
   bool are_points() const {
@@ -323,6 +346,8 @@ struct StagedRanges {
                 bucket.count)};
   }
 };
+template <class Query>
+StagedRanges(Strided<const Query>, Strided<const Query>) -> StagedRanges<Query>;
 
 template <class Key, class Query, class First, class Second, PairForm Form>
 struct StagedVerb<PairVerb<Key, Query, First, Second, Form>> {

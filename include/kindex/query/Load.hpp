@@ -35,6 +35,13 @@ KOKKOS_FUNCTION T load(const T* source) {
 #endif
 }
 
+/// Has a host fetch the line of `source` while it does something else; a GPU's
+/// many threads need no such help.
+template <class T>
+KOKKOS_FUNCTION void prefetch([[maybe_unused]] const T* source) {
+  KOKKOS_IF_ON_HOST((__builtin_prefetch(source);))
+}
+
 }  // namespace kindex::query
 
 #endif

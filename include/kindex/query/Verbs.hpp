@@ -11,11 +11,19 @@
 
 namespace kindex::query {
 
+/// Which bounds of a query, or of a pair of them, a verb searches.
+enum class Bounds {
+  lower,  ///< the lower bound
+  upper,  ///< the upper bound
+  both    ///< the lower bound of one, and the upper bound of another
+};
+
 /// What the verbs of one search per query share.
 ///
 /// \tparam Verb the verb (curiously recurring), an aggregate over this base.
 template <class Verb, class Key, class Query, class Out>
 struct PointVerb {
+  static constexpr Bounds bounds = Bounds::lower;
   static constexpr int probes = 1;
   static constexpr bool is_reorderable = true;
   using query_type = Query;
@@ -68,6 +76,7 @@ struct ContainsVerb
 template <class Key, class Query, class Out, bool Upper>
 struct BoundVerb
     : PointVerb<BoundVerb<Key, Query, Out, Upper>, Key, Query, Out> {
+  static constexpr Bounds bounds = Upper ? Bounds::upper : Bounds::lower;
   static constexpr bool finds = false;
 
   KOKKOS_FUNCTION void make_probes(size_type i, Probe<Key> (&probe)[1]) const {
@@ -93,6 +102,7 @@ enum class PairForm {
 /// together.
 template <class Key, class Query, class First, class Second, PairForm Form>
 struct PairVerb {
+  static constexpr Bounds bounds = Bounds::both;
   static constexpr bool finds = false;
   static constexpr int probes = 2;
   static constexpr bool is_reorderable = false;
@@ -123,6 +133,32 @@ struct PairVerb {
         second(i) = static_cast<Second>(upper - lower);
       }
     }
+  }
+};
+
+/// `for_each_in_range` where bounds are searched first: calls `visit(i, key,
+/// value)` for the entries between them, one thread per range.
+template <class Key, class Query, class Visit>
+struct VisitVerb {
+  static constexpr Bounds bounds = Bounds::both;
+  static constexpr bool finds = false;
+  static constexpr int probes = 2;
+  static constexpr bool is_reorderable = false;
+  Strided<const Query> lo;
+  Strided<const Query> hi;
+  Visit visit;
+
+  KOKKOS_FUNCTION void make_probes(size_type i, Probe<Key> (&probe)[2]) const {
+    probe[0] = lower_probe<Key>(lo(i));
+    probe[1] = upper_probe<Key>(hi(i));
+  }
+  template <class Ref>
+  KOKKOS_FUNCTION void store(const Ref& ref, size_type i,
+                             const size_type (&position)[2]) const {
+    if (is_nan(hi(i))) return;
+    const size_type last = ref.rank_of(position[1]);
+    for (size_type rank = ref.rank_of(position[0]); rank < last; ++rank)
+      visit(i, ref.key(rank), ref.value(rank));
   }
 };
 
