@@ -2,6 +2,7 @@
 // Each macro adds one use that must be refused with a message of ours; without
 // any, this compiles.
 #include <cstdint>
+#include <kindex/HybridLearnedIndex.hpp>
 #include <kindex/SortedArray.hpp>
 
 using Exec = Kokkos::DefaultExecutionSpace;
@@ -35,6 +36,12 @@ void use(const Exec& space, const View<int>& keys, const View<double>& doubles,
   index.lower_bound(space, far, ranks);
 #elif defined(KINDEX_FAR_KEYS)
   const kindex::SortedArray<int, std::uint32_t, Memory> other(space, far);
+#elif defined(KINDEX_FAR_QUERIES_OF_HYBRID)
+  const kindex::HybridLearnedIndex<int, std::uint32_t, Memory> hybrid;
+  hybrid.lower_bound(space, far, ranks);
+#elif defined(KINDEX_FAR_KEYS_OF_HYBRID)
+  const kindex::HybridLearnedIndex<int, std::uint32_t, Memory> hybrid(space,
+                                                                      far);
 #elif defined(KINDEX_FLOAT_QUERIES_ON_KEY128)
   wide_index.lower_bound(space, floats, ranks);
 #elif defined(KINDEX_KEY128_QUERIES_ON_DOUBLE)

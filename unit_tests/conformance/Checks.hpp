@@ -110,9 +110,11 @@ struct SumHits {
   }
 };
 
-/// All verbs in bulk.
-template <bool ranges, class Exec, class Index, class Key, class Value>
-Failures check_bulk(const Exec& space, const Index& index,
+/// All verbs in bulk. `space` searches; Exec accesses Views, which is another
+/// one where an index takes those of the host only.
+template <bool ranges, class Space, class Index, class Exec, class Key,
+          class Value>
+Failures check_bulk(const Space& space, const Index& index,
                     const Reference<Key>& r, const Answers<Key, Value>& answers,
                     const Batch<Exec, Key>& batch,
                     const kindex::LookupPolicy& policy,

@@ -44,6 +44,8 @@ struct Conformance<Subject<Entry, Exec>> {
   using Index = typename Entry::Index;
   using Key = typename Index::key_type;
   using Value = typename Index::value_type;
+  /// Who accesses keys, values, queries and results.
+  using Home = typename Entry::template Home<Exec>;
 
   /// Whether the index can be built without values: only where row ids are
   /// values.
@@ -51,7 +53,7 @@ struct Conformance<Subject<Entry, Exec>> {
 
   static Failures check(const DataSet<Key>& data) {
     const Reference<Key> reference(data);
-    const Batch<Exec, Key> batch(reference);
+    const Batch<Home, Key> batch(reference);
     Failures failures;
     for (const Input input : all_inputs)
       failures += check(reference, batch, input, {kindex::LookupPolicy{}});
@@ -63,7 +65,7 @@ struct Conformance<Subject<Entry, Exec>> {
                         const std::vector<kindex::LookupPolicy>& policies = {
                             kindex::LookupPolicy{}}) {
     const Reference<Key> reference(data);
-    return check(reference, Batch<Exec, Key>(reference), input, policies);
+    return check(reference, Batch<Home, Key>(reference), input, policies);
   }
 
   /// A batch without queries.
@@ -72,12 +74,12 @@ struct Conformance<Subject<Entry, Exec>> {
       const std::vector<kindex::LookupPolicy>& policies) {
     Reference<Key> reference(data);
     reference.ask_nothing();
-    return check(reference, Batch<Exec, Key>(reference), Input::values,
+    return check(reference, Batch<Home, Key>(reference), Input::values,
                  policies);
   }
 
  private:
-  static Failures check(const Reference<Key>& r, const Batch<Exec, Key>& batch,
+  static Failures check(const Reference<Key>& r, const Batch<Home, Key>& batch,
                         Input input,
                         const std::vector<kindex::LookupPolicy>& policies) {
     if constexpr (!has_rows) {
@@ -101,14 +103,14 @@ struct Conformance<Subject<Entry, Exec>> {
     const Exec space{};
     Index index;
     {
-      const auto keys = to_device<Exec>(sorted ? r.sorted : r.input);
+      const auto keys = to_device<Home>(sorted ? r.sorted : r.input);
       if constexpr (has_rows) {
         if (input == Input::rows) index = Index(space, keys);
         if (input == Input::sorted_rows)
           index = Index(space, kindex::sorted, keys);
       }
       if (!rows) {
-        const auto device_values = to_device<Exec>(values);
+        const auto device_values = to_device<Home>(values);
         if (input == Input::values) index = Index(space, keys, device_values);
         if (input == Input::sorted_values)
           index = Index(space, kindex::sorted, keys, device_values);
@@ -124,7 +126,7 @@ struct Conformance<Subject<Entry, Exec>> {
     if (index.size() != r.input.size() || index.empty() != r.input.empty())
       failures.lines.push_back("size of " + what + " on " + r.describe() +
                                " is " + std::to_string(index.size()));
-    failures += check_ref<Entry::ranges>(space, index.ref(), r, values_by_rank,
+    failures += check_ref<Entry::ranges>(Home{}, index.ref(), r, values_by_rank,
                                          answers, batch, what);
     for (std::size_t i = 0; i < policies.size(); ++i)
       failures += check_bulk<Entry::ranges>(

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <kindex/Eytzinger.hpp>
+#include <kindex/HybridLearnedIndex.hpp>
 #include <kindex/LearnedIndex.hpp>
 #include <kindex/PivotTree.hpp>
 #include <kindex/SortedArray.hpp>
@@ -19,9 +20,16 @@ namespace kindex_test {
 /// What an index offers beyond find, contains and count.
 enum class Offers { everything, points_only };
 
-template <class IndexType, Offers offered = Offers::everything>
+/// Where an index takes Views, and where its ref() works.
+enum class Views { on_the_device, on_the_host };
+
+template <class IndexType, Offers offered = Offers::everything,
+          Views views = Views::on_the_device>
 struct Entry {
   using Index = IndexType;
+  template <class Exec>
+  using Home = std::conditional_t<views == Views::on_the_host,
+                                  Kokkos::DefaultHostExecutionSpace, Exec>;
   static constexpr bool ranges = offered == Offers::everything;
 };
 
@@ -36,7 +44,8 @@ using IndexList = ::testing::Types<
     Entry<kindex::Eytzinger<Key,   std::uint32_t, MemorySpace, kindex::SoA, 2>>,
     Entry<kindex::Eytzinger<Key,   std::uint64_t, MemorySpace, kindex::SoA, 9>>,
     Entry<kindex::LearnedIndex<Key, std::uint32_t, MemorySpace, kindex::SoA>>,
-    Entry<kindex::LearnedIndex<Key, std::uint64_t, MemorySpace, kindex::AoS>>
+    Entry<kindex::LearnedIndex<Key, std::uint64_t, MemorySpace, kindex::AoS>>,
+    Entry<kindex::HybridLearnedIndex<Key, std::uint32_t, MemorySpace, kindex::SoA>, Offers::everything, Views::on_the_host>
 >;
 // clang-format on
 

@@ -99,16 +99,16 @@ struct RefKernel {
   }
 };
 
-/// Bounds and rows, in bulk.
-template <class Exec, class Index, class Key>
+/// Bounds and rows, in bulk. Exec accesses Views, `space` searches.
+template <class Exec, class Index, class Key, class Space = Exec>
 Failures check_bulk_answers(const Index& index, const Asked<Exec, Key>& asked,
-                            const std::string& how) {
+                            const std::string& how, const Space& space = {}) {
   const std::size_t m = asked.queries.size();
   const auto lower = filled<size_type, Exec>(m),
              upper = filled<size_type, Exec>(m);
   const auto found = filled<std::uint32_t, Exec>(m);
-  index.equal_range(Exec{}, asked.device_queries, lower, upper);
-  index.find(Exec{}, asked.device_queries, found);
+  index.equal_range(space, asked.device_queries, lower, upper);
+  index.find(space, asked.device_queries, found);
   return asked.compare(how, to_host(lower), to_host(upper), to_host(found));
 }
 
