@@ -199,12 +199,15 @@ void expect_right_answers(std::size_t n) {
         Exec{}, kindex::sorted, asked.device_keys);
     EXPECT_EQ(index.size(), keys.size());
     EXPECT_EQ(index.empty(), keys.empty());
+    // A bucket costs a launch or two: few of the smallest.
+    queries.resize(std::min<std::size_t>(queries.size(), 100));
+    const Asked<Host, Key> few(name, keys, queries);
     for (const size_type bucket : {1, 3, 1000})
       for (const int buffers : {1, 3}) {
         const HostBatches batches(
             Exec{},
             PipelineOptions().set_bucket_size(bucket).set_buffers(buffers));
-        failures += check_verbs(batches, index, asked,
+        failures += check_verbs(batches, index, bucket < 1000 ? few : asked,
                                 "buckets of " + std::to_string(bucket));
       }
   }
