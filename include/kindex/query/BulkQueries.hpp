@@ -597,6 +597,7 @@ class BulkQueries {
     if (want_keys)
       fill_hits<KeyOfRank>(instance, "range::fill_keys", first, hits.offsets,
                            hits.keys, policy);
+    if constexpr (Site::is_hybrid) instance.fence(label("range::fill"));
   }
 
   /// Writes one part of all hits to `out`, which has an element for each.
@@ -615,7 +616,6 @@ class BulkQueries {
             DeviceTraits<Exec>::hits_per_thread),
         [](Kernel& k, size_type tile) { k.tile = tile; },
         [](int) { return std::size_t{0}; });
-    if constexpr (Site::is_hybrid) instance.fence(label("range::fill"));
   }
 };
 
