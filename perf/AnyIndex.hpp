@@ -123,14 +123,21 @@ class Adapter final : public AnyIndex<Key, Value, Exec> {
     i.range(e, k, k, h);
   };
 
+  /// Whether it takes no others than batches in host memory.
+  static constexpr bool takes_no_others = requires {
+    Index::takes_host_batches;
+  };
   /// Whether it takes batches in host memory: the library's indexes do.
-  static constexpr bool takes_host_batches = std::is_base_of_v<
-      query::BulkQueries<Index, Key, Value, typename Exec::memory_space>,
-      Index>;
+  static constexpr bool takes_host_batches =
+      takes_no_others ||
+      std::is_base_of_v<
+          query::BulkQueries<Index, Key, Value, typename Exec::memory_space>,
+          Index>;
 
   static bool supports(Op op, ValueMode mode) {
     if constexpr (requires { Index::supports(op, mode); })
       if (!Index::supports(op, mode)) return false;
+    if (takes_no_others) return op == Op::find || op == Op::lower_bound;
     switch (op) {
       case Op::build: return true;
       case Op::build_sorted: return mode != ValueMode::none;
@@ -216,6 +223,7 @@ struct IndexEntry {
   FromPairs from_pairs;
   FromPairs from_sorted_pairs;      ///< empty: it cannot be built so
   bool takes_host_batches = false;  ///< find and lower_bound do
+  bool takes_no_others = false;     ///< than batches in host memory
   bool is_ablation = false;         ///< measured only where asked for
 };
 
@@ -243,7 +251,8 @@ class IndexList {
                 from_sorted,
                 from_pairs,
                 {},
-                Adapted::takes_host_batches};
+                Adapted::takes_host_batches,
+                Adapted::takes_no_others};
     if constexpr (std::is_constructible_v<Index, Exec, Leading..., SortedTag,
                                           typename V::Keys,
                                           typename V::ValuesIn>)

@@ -76,7 +76,7 @@ class CaseAdder {
              queries <= options.largest_swept(is_host<Exec>, how); queries *= 4)
           if (how == Transfers::overlapped)
             add_overlapped(Op::find, subject, queries);
-          else
+          else if (!entry.takes_no_others)
             add_point(subject, {Op::find, queries, how});
     }
   }
@@ -112,6 +112,7 @@ class CaseAdder {
     const Options& options = session_.options;
     if (how == Transfers::overlapped)
       return add_overlapped(op, subject, options.batch(is_host<Exec>));
+    if (subject.entry.takes_no_others) return;
     const bool transfers = how == Transfers::in;
     switch (op) {
       case Op::build:

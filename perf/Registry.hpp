@@ -7,6 +7,7 @@
 /// include).
 
 #include "AnyIndex.hpp"
+#include "OnHost.hpp"
 #include "Spaces.hpp"
 #include "Tuned.hpp"
 #include "baselines/KokkosUnorderedMap.hpp"
@@ -22,6 +23,7 @@
 #endif
 
 #include <kindex/Eytzinger.hpp>
+#include <kindex/HybridLearnedIndex.hpp>
 #include <kindex/LearnedIndex.hpp>
 #include <kindex/PivotTree.hpp>
 #include <kindex/SortedArray.hpp>
@@ -53,6 +55,8 @@ IndexList<Key, Value, Exec> registered_indexes() {
   all.template add<Eytzinger<Key, Value, Memory>>("eytzinger");
   all.template add<LearnedIndex<Key, Value, Memory>>("learned_index");
   if constexpr (!is_host<Exec> && (sizeof(Key) == 4 || sizeof(Key) == 8)) {
+    all.template add<OnHost<HybridLearnedIndex<Key, Value, Memory>>>(
+        "hybrid_learned_index");
     constexpr int half_line = 32 / sizeof(Key) + 1;
     using Narrow = PivotTree<Key, Value, Memory, SoA, half_line>;
     using NarrowAoS = PivotTree<Key, Value, Memory, AoS, half_line>;
