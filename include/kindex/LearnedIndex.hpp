@@ -234,7 +234,6 @@ class LearnedIndex
     ref.entries_ = entries_.ref();
     ref.router_ = model_.router();
     ref.lines_stay_ = size() * entry_bytes <= size_type{128} << 20;
-    ref.many_lines_ = epsilon_ >= 4 * size_type(line_entries);
     return ref;
   }
 
@@ -290,11 +289,10 @@ class LearnedIndex<Key, Value, MemorySpace, Layout>::Ref
   static constexpr int most_lanes = lanes;
   /// Not measured to pay.
   static constexpr bool sorting_pays = false;
-  /// Whether partitions gain where they can. Measured on an H100: where a
-  /// lookup reads several lines.
-  KOKKOS_FUNCTION bool partitioning_pays(bool /*finds*/) const {
-    return many_lines_;
-  }
+  /// Whether partitions gain where they can. Measured on an H100: 2^28 keys of
+  /// 4 bytes, 23.0 instead of 19.6 billion lookups per second; 2^27 of 8, 18.1
+  /// instead of 17.9.
+  KOKKOS_FUNCTION bool partitioning_pays(bool /*finds*/) const { return true; }
 
   /// A handle of the empty index.
   Ref() = default;
@@ -410,7 +408,6 @@ class LearnedIndex<Key, Value, MemorySpace, Layout>::Ref
 
   Router router_;
   bool lines_stay_ = true;
-  bool many_lines_ = false;
 };
 
 template <class Key, class Value, class MemorySpace, class Layout>
