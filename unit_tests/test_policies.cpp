@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <kindex/Eytzinger.hpp>
 #include <kindex/PivotTree.hpp>
@@ -39,6 +40,23 @@ struct Batch {
 
 enum class Queries { random, ascending, ascending_but_one };
 
+/// Writes the answers.
+template <class Key>
+void answer(Batch<Key>& batch) {
+  const std::vector<Key> queries = batch.queries;
+  batch = {batch.keys, queries, {}, {}, {}, {}};
+  for (const Key& query : queries) {
+    const auto range =
+        std::equal_range(batch.keys.begin(), batch.keys.end(), query);
+    batch.lower.push_back(range.first - batch.keys.begin());
+    batch.upper.push_back(range.second - batch.keys.begin());
+    batch.counts.push_back(range.second - range.first);
+    batch.found.push_back(range.first == range.second
+                              ? ~std::uint32_t{0}
+                              : static_cast<std::uint32_t>(batch.lower.back()));
+  }
+}
+
 template <class Key>
 Batch<Key> make_batch(std::size_t n, std::size_t m, Queries kind) {
   std::mt19937_64 rng(n * 31 + m);
@@ -56,16 +74,7 @@ Batch<Key> make_batch(std::size_t n, std::size_t m, Queries kind) {
     std::sort(batch.queries.begin(), batch.queries.end());
   if (kind == Queries::ascending_but_one && m > 2)
     std::swap(batch.queries[m / 3], batch.queries[m - 1]);
-  for (const Key& query : batch.queries) {
-    const auto range =
-        std::equal_range(batch.keys.begin(), batch.keys.end(), query);
-    batch.lower.push_back(range.first - batch.keys.begin());
-    batch.upper.push_back(range.second - batch.keys.begin());
-    batch.counts.push_back(range.second - range.first);
-    batch.found.push_back(range.first == range.second
-                              ? ~std::uint32_t{0}
-                              : static_cast<std::uint32_t>(batch.lower.back()));
-  }
+  answer(batch);
   return batch;
 }
 
@@ -164,6 +173,55 @@ TYPED_TEST(Policies, Pinned) {
   F::template pinned<kindex::PivotTree<std::uint32_t, Row, M, SoA, 17>>();
   F::template pinned<kindex::Eytzinger<std::uint32_t, Row, M, SoA, 2>>();
   F::template pinned<kindex::Eytzinger<double, Row, M, AoS, 5>>();
+}
+
+/// Batches of several tiles among keys that crowd in few cells of the table of
+/// splitters, and among keys that do not.
+template <class Exec, class Index, class Draw>
+void expect_same_in_partitions(const Draw& draw) {
+  using Key = typename Index::key_type;
+  const auto partitioned =
+      kindex::LookupPolicy().set_reordering(kindex::Reordering::partitioned);
+  for (const std::size_t n : {1, 2, 40, 257, 30000}) {
+    Batch<Key> batch = make_batch<Key>(n, 20011, Queries::random);
+    const auto expect = [&](const char* what) {
+      answer(batch);
+      const Index index(Exec{}, kindex::sorted, to_device<Exec>(batch.keys));
+      expect_answers<Exec>(index, batch, partitioned, what);
+    };
+    expect("partitions of crowded keys");
+    for (Key& key : batch.keys) key = draw();
+    std::sort(batch.keys.begin(), batch.keys.end());
+    for (std::size_t i = 0; i < batch.queries.size(); ++i)
+      batch.queries[i] = i % 3 == 0 ? draw() : batch.keys[i % n];
+    expect("partitions of spread keys");
+  }
+}
+
+TYPED_TEST(Policies, Partitioned) {
+  using M = typename TestFixture::Memory;
+  using Row = std::uint32_t;
+  std::mt19937_64 rng(5);
+  const auto bits = [&] { return rng(); };
+  expect_same_in_partitions<TypeParam,
+                            kindex::SortedArray<std::uint8_t, Row, M>>(
+      [&] { return static_cast<std::uint8_t>(bits()); });
+  expect_same_in_partitions<TypeParam, kindex::PivotTree<std::int32_t, Row, M>>(
+      [&] { return static_cast<std::int32_t>(bits()); });
+  expect_same_in_partitions<TypeParam,
+                            kindex::Eytzinger<std::uint64_t, Row, M>>(bits);
+  expect_same_in_partitions<TypeParam,
+                            kindex::SortedArray<double, Row, M, AoS>>([&] {
+    const double magnitude = std::ldexp(1.0, static_cast<int>(bits() % 600));
+    return bits() % 64 == 0  ? std::numeric_limits<double>::infinity()
+           : bits() % 2 == 0 ? -magnitude
+                             : magnitude;
+  });
+  // Of equal upper halves in part.
+  expect_same_in_partitions<TypeParam,
+                            kindex::PivotTree<kindex::Key128, Row, M>>([&] {
+    return kindex::Key128{bits() % 2 == 0 ? 7 : bits(), bits()};
+  });
 }
 
 TYPED_TEST(Policies, SortedInTeams) {
