@@ -539,8 +539,8 @@ TYPED_TEST(HostBatch, BucketsAreChosenByWhoRunsThePipeline) {
   expect_error([] { PipelineOptions().set_buffers(0); }, {"buffers", "0"});
   expect_error([] { PipelineOptions().set_buffers(4); }, {"buffers", "4"});
   using kindex::query::impl::host_bucket_size;
-  EXPECT_EQ(host_bucket_size(size_type{1} << 30, 8), 1u << 20);
-  EXPECT_EQ(host_bucket_size(size_type{1} << 30, 24), 1u << 18);
+  EXPECT_EQ(host_bucket_size(size_type{1} << 30, 8), 1u << 21);
+  EXPECT_EQ(host_bucket_size(size_type{1} << 30, 24), 1u << 20);
   EXPECT_EQ(host_bucket_size(size_type{1} << 30, 4096), 1u << 16);
   EXPECT_EQ(host_bucket_size(1000, 8), 1u << 16);
 }

@@ -34,6 +34,37 @@ struct alignas(32) Vector {
   float lanes[8];
 };
 
+/// Trivially copyable, and that is all.
+struct Named {
+  std::uint32_t name;
+  KOKKOS_FUNCTION explicit Named(std::uint32_t n) : name(n) {}
+};
+
+TEST(OddValues, ValuesNeedNoDefault) {
+  const Host space;
+  const auto keys = even_keys(64);
+  using Values = Kokkos::View<Named*, Memory>;
+  const auto uninitialised = [](std::size_t size) {
+    return Values(Kokkos::view_alloc(Kokkos::WithoutInitializing, "test::view"),
+                  size);
+  };
+  const Values values = uninitialised(64);
+  for (std::uint32_t i = 0; i < 64; ++i) values(i) = Named(100 + i);
+  const kindex::SortedArray<std::uint32_t, Named, Memory> index(space, keys,
+                                                                values);
+  const auto queries = view<std::uint32_t>(2);
+  queries(0) = 10;
+  queries(1) = 11;
+  const Values found = uninitialised(2);
+  index.find(space, queries, found, Named(7));
+  const auto hits = index.range(space, queries, queries);
+  space.fence();
+  EXPECT_EQ(found(0).name, 105U);
+  EXPECT_EQ(found(1).name, 7U);
+  ASSERT_EQ(hits.values.extent(0), 1U);
+  EXPECT_EQ(hits.values(0).name, 105U);
+}
+
 TEST(OddValues, LargeValuesBesideTheirKeysAreNotCopiedBySearches) {
   const Host space;
   const auto keys = even_keys(64);

@@ -109,10 +109,11 @@ class TransferModel {
   /// where there are more: what the launch costs, and lookups per second. On a
   /// host, it is the alternative of which break_even asks.
   ///
-  /// Allocates a result per query; fences `space` once per batch.
+  /// Allocates a result per query; fences `space` twice per batch.
   ///
   /// \param space the instance that searches.
-  /// \param index any index of the library, or what has its `find` and its
+  /// \param index any index whose entries `space` can access (so no hybrid one,
+  ///   whose calls contain the transfers), or what has its `find` and its
   ///   `value_type`.
   /// \param sample queries such as will be asked, in memory that `space` can
   ///   access; as many as a large batch has, at least 4.

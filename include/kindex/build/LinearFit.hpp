@@ -212,7 +212,7 @@ class SegmentWalk {
     fit_.restart();
     added_ = 0;
   }
-  /// Points that changed the segment.
+  /// Points that changed the segment, in all tries.
   KOKKOS_FUNCTION size_type added() const { return added_; }
 
   KOKKOS_FUNCTION bool is_empty() const { return fit_.is_empty(); }
@@ -487,6 +487,8 @@ struct StitchChunks {
   /// follow those of every chunk, of which most come to nothing: those meet
   /// after some eight segments.
   KOKKOS_FUNCTION bool is_one_chain(size_type workers) const {
+    // More are not worth the sum.
+    if (plan.chunks > 16384) return false;
     const typename Worker::Group group;
     unsigned segments = 0;
     for (size_type c = group.lane(); c < plan.chunks; c += Worker::Group::size)
@@ -838,9 +840,9 @@ class LinearFitter {
 /// one begins at the point where another chunk's does, since from there on both
 /// agree. If none does within 100, it is cut. So there are as many segments as
 /// from one chunk, or 1 % more; and what they are depends on `chunks`, not on
-/// threads or device. On a GPU, a warp fits a chunk and tests 32 coordinates at
-/// once; and what covers whole chunks reads their hulls only, which is what
-/// makes long segments parallel.
+/// threads or device (which may choose different numbers of them). On a GPU, a
+/// warp fits a chunk and tests 32 coordinates at once; and what covers whole
+/// chunks reads their hulls only, which is what makes long segments parallel.
 ///
 /// A segment also ends where a hull has 1024 points, which only points on a
 /// strictly curved line have.
@@ -858,8 +860,7 @@ class LinearFitter {
 /// \param epsilon the error bound, at least 1.
 /// \param chunks pieces (many more than a quarter of the segments cost time:
 ///   their chains meet late); 0: as many as give each about four segments, by a
-/// probe
-///   of 64 places; at most n / 2^14 and 2560.
+///   probe of 64 places; at most n / 2^14 and 2560.
 template <class X, class Exec, class CoordinateOf>
 LinearSegments<X, typename Exec::memory_space> fit_segments(
     const Exec& space, const std::string& label, const CoordinateOf& x,

@@ -592,19 +592,22 @@ class BulkQueries {
     resize_within(instance, label("range::keys"), hits.keys, memory.keys,
                   want_keys ? total : 0);
     if (total == 0) return;
+    // Of a hybrid index, the policy is the device's.
+    LookupPolicy filling(policy);
+    if constexpr (Site::is_hybrid) filling = LookupPolicy();
     fill_hits<ValueOfRank>(instance, "range::fill", first, hits.offsets,
-                           hits.values, policy);
+                           hits.values, filling);
     if (want_keys)
       fill_hits<KeyOfRank>(instance, "range::fill_keys", first, hits.offsets,
-                           hits.keys, policy);
+                           hits.keys, filling);
     if constexpr (Site::is_hybrid) instance.fence(label("range::fill"));
   }
 
   /// Writes one part of all hits to `out`, which has an element for each.
-  template <class PartOf, class Exec, class Offsets, class Out, class Policy>
+  template <class PartOf, class Exec, class Offsets, class Out>
   void fill_hits(const Exec& space, const char* what, const size_type* first,
                  const Offsets& offsets, const Out& out,
-                 const Policy& policy) const {
+                 const LookupPolicy& policy) const {
     using Ref = std::decay_t<decltype(index().ref())>;
     using Kernel = FillHits<Ref, PartOf, DeviceTraits<Exec>::warp_size>;
     const Kernel kernel{

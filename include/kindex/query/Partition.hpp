@@ -195,6 +195,30 @@ struct TabulateSplitters {
   }
 };
 
+/// Calls `store(i, load(i))` for i < `size` by the threads of a team,
+/// neighbours by neighbours. A thread loads several elements before it stores
+/// them: one load per thread leaves the memory of a GPU idle.
+template <class Exec, class Member, class Load, class Store>
+KOKKOS_FUNCTION void in_turns(const Member& team, int size, const Load& load,
+                              const Store& store) {
+  using Element = decltype(load(0));
+  // Registers hold no four large ones, and an array needs what some lack.
+  constexpr int ahead = DeviceTraits<Exec>::is_gpu && sizeof(Element) <= 64 &&
+                                std::is_default_constructible_v<Element>
+                            ? 4
+                            : 1;
+  const int threads = team.team_size();
+  int i = team.team_rank();
+  if constexpr (ahead > 1) {
+    for (; i + (ahead - 1) * threads < size; i += ahead * threads) {
+      Element loaded[ahead];
+      for (int a = 0; a < ahead; ++a) loaded[a] = load(i + a * threads);
+      for (int a = 0; a < ahead; ++a) store(i + a * threads, loaded[a]);
+    }
+  }
+  for (; i < size; i += threads) store(i, load(i));
+}
+
 /// Counts the queries of each partition in each tile.
 template <class Exec, class Batch, class Key, class Query>
 struct CountParts {
@@ -238,23 +262,6 @@ struct CountParts {
     }
   }
 };
-
-/// Calls `store(i, load(i))` for i < `size` by the threads of a team,
-/// neighbours by neighbours. A thread loads several elements before it stores
-/// them: one load per thread leaves the memory of a GPU idle.
-template <class Exec, class Member, class Load, class Store>
-KOKKOS_FUNCTION void in_turns(const Member& team, int size, const Load& load,
-                              const Store& store) {
-  constexpr int ahead = DeviceTraits<Exec>::is_gpu ? 4 : 1;
-  const int threads = team.team_size();
-  int i = team.team_rank();
-  for (; i + (ahead - 1) * threads < size; i += ahead * threads) {
-    decltype(load(i)) loaded[ahead];
-    for (int a = 0; a < ahead; ++a) loaded[a] = load(i + a * threads);
-    for (int a = 0; a < ahead; ++a) store(i + a * threads, loaded[a]);
-  }
-  for (; i < size; i += threads) store(i, load(i));
-}
 
 /// Where the runs of one tile begin, in the tile and in the batch.
 template <class Exec, class Batch>

@@ -143,21 +143,25 @@ struct FillHits {
       }
     } else {
       // Four hits at once: one load per thread leaves memory idle. Registers
-      // hold no four large ones, and stacks not any.
-      constexpr int ahead = sizeof(T) <= 32 ? 4 : 1;
+      // hold no four large ones, and stacks not any; and an array needs what
+      // some types lack.
+      constexpr int ahead =
+          sizeof(T) <= 32 && std::is_default_constructible_v<T> ? 4 : 1;
       constexpr size_type step = Lanes;
-      for (; hit + (ahead - 1) * step < end; hit += ahead * step) {
-        T loaded[ahead];
-        if (hit + (ahead - 1) * step < place.end) {
-          // Of one range, most often: offsets known to the compiler.
-          const size_type rank = hit + place.shift;
-          for (int h = 0; h < ahead; ++h)
-            loaded[h] = part_of(ref, rank + h * step);
-        } else {
-          for (int h = 0; h < ahead; ++h)
-            loaded[h] = part_of(ref, rank_of(hit + h * step));
+      if constexpr (ahead > 1) {
+        for (; hit + (ahead - 1) * step < end; hit += ahead * step) {
+          T loaded[ahead];
+          if (hit + (ahead - 1) * step < place.end) {
+            // Of one range, most often: offsets known to the compiler.
+            const size_type rank = hit + place.shift;
+            for (int h = 0; h < ahead; ++h)
+              loaded[h] = part_of(ref, rank + h * step);
+          } else {
+            for (int h = 0; h < ahead; ++h)
+              loaded[h] = part_of(ref, rank_of(hit + h * step));
+          }
+          for (int h = 0; h < ahead; ++h) out[hit + h * step] = loaded[h];
         }
-        for (int h = 0; h < ahead; ++h) out[hit + h * step] = loaded[h];
       }
       for (; hit < end; hit += step) out[hit] = part_of(ref, rank_of(hit));
     }
