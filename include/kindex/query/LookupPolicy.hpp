@@ -139,10 +139,10 @@ class LookupSettings {
 ///   batches from 2^22;
 /// - on a GPU, point lookups of 2^20 and n/4 queries or more partitioned, given
 ///   memory for it (`workspace_bytes(m, policy)`) and an index from 96 MiB: on
-///   SortedArray and Eytzinger always; on PivotTree where it has whole pivots
-///   only, for `find` and `contains` where values are stored apart from their
-///   keys, and on pairs from 512 MiB with keys up to 4 bytes or narrow nodes;
-///   on LearnedIndex where its error bound is 256 bytes or more;
+///   SortedArray, Eytzinger and LearnedIndex always; on PivotTree where it has
+///   whole pivots only, for `find` and `contains` where values are stored apart
+///   from their keys, and on pairs from 512 MiB with keys up to 4 bytes or
+///   narrow nodes;
 /// - nothing pinned: what is at the top stays in a GPU's caches anyway;
 /// - nothing that needs a promise.
 ///
