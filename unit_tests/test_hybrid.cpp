@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <kindex/HybridLearnedIndex.hpp>
 #include <limits>
 #include <map>
@@ -18,6 +17,7 @@
 
 #include "support/Asked.hpp"
 #include "support/Devices.hpp"
+#include "support/HostViews.hpp"
 #include "support/Keys.hpp"
 #include "support/Recorder.hpp"
 #include "support/Values.hpp"
@@ -35,8 +35,6 @@ using kindex::SoA;
 using kindex::Strategy;
 
 using Host = Kokkos::DefaultHostExecutionSpace;
-template <class T>
-using HostView = DeviceView<T, Host>;
 
 template <class Exec>
 class Hybrids : public ::testing::Test {};
@@ -53,26 +51,6 @@ LearnedIndexOptions options_of(size_type epsilon, Strategy strategy) {
   options.epsilon = epsilon;
   options.strategy = strategy;
   return options;
-}
-
-/// Every third element of an array, each byte 0xA5.
-template <class T>
-Kokkos::View<T*, Kokkos::LayoutStride, Kokkos::HostSpace> strided_output(
-    std::size_t m) {
-  const Kokkos::View<T**, Kokkos::LayoutRight, Kokkos::HostSpace> memory(
-      Kokkos::view_alloc(std::string("test::strided"),
-                         Kokkos::WithoutInitializing),
-      m, 3);
-  std::memset(static_cast<void*>(memory.data()), 0xA5,
-              memory.span() * sizeof(T));
-  return Kokkos::subview(memory, Kokkos::ALL, 1);
-}
-
-template <class View>
-auto elements_of(const View& view) {
-  std::vector<typename View::non_const_value_type> elements;
-  for (std::size_t i = 0; i < view.extent(0); ++i) elements.push_back(view(i));
-  return elements;
 }
 
 template <class T>
@@ -254,10 +232,10 @@ TYPED_TEST(Hybrids, AnswerWithManyKeysInAnyOrder) {
 TYPED_TEST(Hybrids, StridedViews) {
   using Exec = TypeParam;
   const std::size_t m = 5000;
-  const auto keys = strided_output<std::uint32_t>(1000);
+  const auto keys = host_output<StridedView<std::uint32_t>>(1000);
   for (std::size_t i = 0; i < 1000; ++i)
     keys(i) = static_cast<std::uint32_t>(3 * i + 1);
-  const auto queries = strided_output<std::uint32_t>(m);
+  const auto queries = host_output<StridedView<std::uint32_t>>(m);
   std::vector<std::uint32_t> rows;
   std::vector<std::uint16_t> ranks;
   for (std::size_t i = 0; i < m; ++i) {
@@ -269,10 +247,10 @@ TYPED_TEST(Hybrids, StridedViews) {
   }
   const IndexOn<Exec, std::uint32_t> index(Exec{}, kindex::sorted, keys);
   const HostBatches batches(Exec{}, PipelineOptions().set_bucket_size(700));
-  const auto found = strided_output<std::uint32_t>(m);
+  const auto found = host_output<StridedView<std::uint32_t>>(m);
   index.find(batches, queries, found, 9999);
   EXPECT_TRUE(elements_of(found) == rows);
-  const auto lower = strided_output<std::uint16_t>(m);
+  const auto lower = host_output<StridedView<std::uint16_t>>(m);
   index.lower_bound(batches, queries, lower);
   EXPECT_TRUE(elements_of(lower) == ranks);
   // What lies between the elements is the caller's.

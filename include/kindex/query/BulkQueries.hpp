@@ -165,7 +165,7 @@ class BulkQueries {
         rank_output<Site>("kindex::equal_range", "last", last, q.size);
     using Verb = PairVerb<Key, element<Queries>, typename First::value_type,
                           typename Last::value_type, PairForm::bounds>;
-    run<Site>(space, "equal_range", Verb{q, q, f, l}, q.size, policy);
+    run<Site>(space, "equal_range", Verb{{q, q}, f, l}, q.size, policy);
   }
 
   /// Writes to `counts(i)` the number of entries whose key equals
@@ -181,7 +181,7 @@ class BulkQueries {
     const auto c = rank_output<Site>("kindex::count", "counts", counts, q.size);
     using Verb = PairVerb<Key, element<Queries>, typename Counts::value_type,
                           typename Counts::value_type, PairForm::count>;
-    run<Site>(space, "count", Verb{q, q, c, {}}, q.size, policy);
+    run<Site>(space, "count", Verb{{q, q}, c, {}}, q.size, policy);
   }
 
   /// Writes to `counts(i)` the number of entries with
@@ -200,7 +200,7 @@ class BulkQueries {
         rank_output<Site>("kindex::range_count", "counts", counts, l.size);
     using Verb = PairVerb<Key, element<Lo>, typename Counts::value_type,
                           typename Counts::value_type, PairForm::count>;
-    run<Site>(space, "range_count", Verb{l, h, c, {}}, l.size, policy);
+    run<Site>(space, "range_count", Verb{{l, h}, c, {}}, l.size, policy);
   }
 
   /// The values of the entries with `lo(i) <= key <= hi(i)`, as CSR; no
@@ -278,7 +278,8 @@ class BulkQueries {
     const auto h = range_end<Site, Lo>("kindex::for_each_in_range", hi, l.size);
     if constexpr (Site::is_hybrid) {
       using Verb = VisitVerb<Key, element<Lo>, Visit>;
-      run<Site>(space, "for_each_in_range", Verb{l, h, visit}, l.size, policy);
+      run<Site>(space, "for_each_in_range", Verb{{l, h}, visit}, l.size,
+                policy);
     } else if constexpr (Site::is_staged) {
       using Exec = typename Site::exec;
       const impl::StagedRanges<element<Lo>> ranges{l, h};
@@ -577,9 +578,10 @@ class BulkQueries {
 
     using Verb = PairVerb<Key, element<Lo>, size_type, size_type,
                           PairForm::first_and_count>;
-    run<Site>(space, "range::bounds",
-              Verb{l, h, {first, l.size, 1}, {hits.offsets.data(), l.size, 1}},
-              l.size, policy);
+    run<Site>(
+        space, "range::bounds",
+        Verb{{l, h}, {first, l.size, 1}, {hits.offsets.data(), l.size, 1}},
+        l.size, policy);
     size_type total = 0;
     Kokkos::parallel_scan(
         label("range::offsets"),

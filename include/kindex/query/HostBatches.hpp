@@ -376,14 +376,16 @@ struct StagedVerb<PairVerb<Key, Query, First, Second, Form>> {
                  std::byte* out) const {
     const auto staged = ranges().in_bucket(bucket, in);
     if constexpr (results_stay) {
-      return {staged.lo, staged.hi, verb.first.from(bucket.begin, bucket.end()),
+      return {{staged.lo, staged.hi},
+              verb.first.from(bucket.begin, bucket.end()),
               verb.second.from(bucket.begin, bucket.end())};
     } else if constexpr (has_second) {
-      return {staged.lo, staged.hi,
+      return {{staged.lo, staged.hi},
               elements_at<First>(out + first_begin(bucket), bucket.count),
               elements_at<Second>(out + second_begin(bucket), bucket.count)};
     } else {
-      return {staged.lo, staged.hi, elements_at<First>(out, bucket.count), {}};
+      return {
+          {staged.lo, staged.hi}, elements_at<First>(out, bucket.count), {}};
     }
   }
   void finish(const Bucket& bucket, const std::byte* out) const {

@@ -90,6 +90,23 @@ struct BoundVerb
   }
 };
 
+/// What the verbs of two searches per query share: those of the bounds of
+/// `lo(i)` and `hi(i)`, together.
+template <class Key, class Query>
+struct RangeVerb {
+  static constexpr Bounds bounds = Bounds::both;
+  static constexpr bool finds = false;
+  static constexpr int probes = 2;
+  static constexpr bool is_reorderable = false;
+  Strided<const Query> lo;
+  Strided<const Query> hi;
+
+  KOKKOS_FUNCTION void make_probes(size_type i, Probe<Key> (&probe)[2]) const {
+    probe[0] = lower_probe<Key>(lo(i));
+    probe[1] = upper_probe<Key>(hi(i));
+  }
+};
+
 /// What a pair of bounds becomes.
 enum class PairForm {
   bounds,          ///< first = lower rank, second = upper rank
@@ -98,23 +115,12 @@ enum class PairForm {
 };
 
 /// Everything that needs two bounds: `equal_range`, `count`, `range_count` and
-/// the first pass of `range`. The bounds of `lo(i)` and `hi(i)` are searched
-/// together.
+/// the first pass of `range`.
 template <class Key, class Query, class First, class Second, PairForm Form>
-struct PairVerb {
-  static constexpr Bounds bounds = Bounds::both;
-  static constexpr bool finds = false;
-  static constexpr int probes = 2;
-  static constexpr bool is_reorderable = false;
-  Strided<const Query> lo;
-  Strided<const Query> hi;
+struct PairVerb : RangeVerb<Key, Query> {
   Strided<First> first;
   Strided<Second> second;
 
-  KOKKOS_FUNCTION void make_probes(size_type i, Probe<Key> (&probe)[2]) const {
-    probe[0] = lower_probe<Key>(lo(i));
-    probe[1] = upper_probe<Key>(hi(i));
-  }
   template <class Ref>
   KOKKOS_FUNCTION void store(const Ref& ref, size_type i,
                              const size_type (&position)[2]) const {
@@ -125,7 +131,7 @@ struct PairVerb {
       second(i) = static_cast<Second>(upper);
     } else {
       // lo > hi, or a NaN among them: no entries.
-      if (upper < lower || is_nan(hi(i))) upper = lower;
+      if (upper < lower || is_nan(this->hi(i))) upper = lower;
       if constexpr (Form == PairForm::count) {
         first(i) = static_cast<First>(upper - lower);
       } else {
@@ -139,23 +145,13 @@ struct PairVerb {
 /// `for_each_in_range` where bounds are searched first: calls `visit(i, key,
 /// value)` for the entries between them, one thread per range.
 template <class Key, class Query, class Visit>
-struct VisitVerb {
-  static constexpr Bounds bounds = Bounds::both;
-  static constexpr bool finds = false;
-  static constexpr int probes = 2;
-  static constexpr bool is_reorderable = false;
-  Strided<const Query> lo;
-  Strided<const Query> hi;
+struct VisitVerb : RangeVerb<Key, Query> {
   Visit visit;
 
-  KOKKOS_FUNCTION void make_probes(size_type i, Probe<Key> (&probe)[2]) const {
-    probe[0] = lower_probe<Key>(lo(i));
-    probe[1] = upper_probe<Key>(hi(i));
-  }
   template <class Ref>
   KOKKOS_FUNCTION void store(const Ref& ref, size_type i,
                              const size_type (&position)[2]) const {
-    if (is_nan(hi(i))) return;
+    if (is_nan(this->hi(i))) return;
     const size_type last = ref.rank_of(position[1]);
     for (size_type rank = ref.rank_of(position[0]); rank < last; ++rank)
       visit(i, ref.key(rank), ref.value(rank));
