@@ -316,7 +316,8 @@ void measure_point_of(const Subject<Key, Value, Exec>& subject,
   if (point.transfers != Transfers::out) {
     state.counters["GB_per_s_in"] = 1e-9 * queries * sizeof(Key) / seconds;
     state.counters["GB_per_s_out"] = 1e-9 * queries * sizeof(Result) / seconds;
-    if (session.options.sweeps(Transfers::in))
+    // What takes no batches on the device cannot be calibrated there.
+    if (session.options.sweeps(Transfers::in) && !subject.entry.takes_no_others)
       add_prediction(run.transfer_model(), point, state);
   }
   if (point.queries != session.options.batch(is_host<Exec>)) return;
