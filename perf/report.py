@@ -898,7 +898,7 @@ def batch_section(results, palette):
         if len(best[True].keys() & best[False].keys()) > 1:
             groups[key] = members
     if not groups:
-        return ("<p>Batch sizes were not swept in these runs "
+        return ("<p>Batch sizes were not swept on both in these runs "
                 "(kindex_bench --sweep).</p>")
     def mark(ax, _, members):
         best = best_rates(members)
