@@ -48,8 +48,11 @@ class OnHost {
  private:
   template <class Exec, class View>
   static auto copy(const Exec& space, const View& view) {
-    const auto on_host = Kokkos::create_mirror_view_and_copy(
-        Kokkos::view_alloc(space, Kokkos::HostSpace()), view);
+    // Allocated by the host: an instance of a GPU cannot.
+    const Kokkos::View<typename View::non_const_value_type*, Kokkos::HostSpace>
+        on_host(Kokkos::view_alloc(Kokkos::WithoutInitializing, view.label()),
+                view.extent(0));
+    Kokkos::deep_copy(space, on_host, view);
     space.fence("kindex_bench: keys are in host memory");
     return on_host;
   }
