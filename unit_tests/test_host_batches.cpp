@@ -235,6 +235,21 @@ TYPED_TEST(HostBatch, AnswersOfWideKeysInStridedViews) {
   }
 }
 
+/// The device copies them itself.
+TYPED_TEST(HostBatch, AnswersInPageLockedViews) {
+  using Exec = TypeParam;
+  using M = typename TestFixture::Memory;
+  using Index = kindex::PivotTree<std::uint64_t, std::uint32_t, M>;
+  const Exec space;
+  const Batch<std::uint64_t> batch(1000, 5000);
+  const Index index(space, kindex::sorted, to_device<Exec>(batch.keys));
+  for (const size_type bucket : {1, 700, 5000}) {
+    const HostBatches batches(space, PipelineOptions().set_bucket_size(bucket));
+    expect_point_answers<PinnedView, Exec>(batches, index, batch);
+    expect_range_answers<PinnedView, Exec>(batches, index, batch);
+  }
+}
+
 /// Without HostBatches: on GPUs through the pool, on hosts as ever.
 TYPED_TEST(HostBatch, AnswersWithoutHostBatches) {
   using Exec = TypeParam;
@@ -463,6 +478,30 @@ std::vector<std::uint32_t> numbers(std::size_t m) {
 std::vector<std::uint32_t> doubled(std::vector<std::uint32_t> all) {
   for (auto& number : all) number *= 2;
   return all;
+}
+
+TYPED_TEST(HostBatch, SourcesAndTargetsNeedNoHost) {
+  using Exec = TypeParam;
+  const auto in = host_input<PinnedView<std::uint32_t>>(numbers(1000));
+  const auto out = host_output<PinnedView<std::uint32_t>>(1000);
+  EXPECT_TRUE(kindex::query::is_copied_directly<Exec>(in.data(), 4000));
+  const HostView<std::uint32_t> pageable("test::pageable", 1000);
+  EXPECT_NE(kindex::query::is_copied_directly<Exec>(pageable.data(), 4000),
+            kindex::query::DeviceTraits<Exec>::is_gpu);
+  HybridPipeline<Exec> pipeline(PipelineOptions().set_bucket_size(300));
+  PipelineBatch batch{1000, 4, 4};
+  batch.source = reinterpret_cast<const std::byte*>(in.data());
+  batch.target = reinterpret_cast<std::byte*>(out.data());
+  pipeline.run(
+      Exec{}, batch, [](const Bucket&, std::byte*) { ADD_FAILURE() << "fill"; },
+      [](const Exec& instance, const Bucket& bucket, const std::byte* from,
+         std::byte* to) {
+        launch_slow_double(
+            instance, reinterpret_cast<const std::uint32_t*>(from),
+            reinterpret_cast<std::uint32_t*>(to), nullptr, bucket.count, 10);
+      },
+      [](const Bucket&, const std::byte*) { ADD_FAILURE() << "finish"; });
+  EXPECT_EQ(elements_of(out), doubled(numbers(1000)));
 }
 
 TYPED_TEST(HostBatch, StagesOfTheBucketsOverlap) {

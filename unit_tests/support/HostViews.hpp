@@ -17,6 +17,14 @@ using HostView = Kokkos::View<T*, Kokkos::HostSpace>;
 /// Every third element of an array.
 template <class T>
 using StridedView = Kokkos::View<T*, Kokkos::LayoutStride, Kokkos::HostSpace>;
+#if defined(KOKKOS_HAS_SHARED_HOST_PINNED_SPACE)
+/// Page-locked where there is a GPU.
+template <class T>
+using PinnedView = Kokkos::View<T*, Kokkos::SharedHostPinnedSpace>;
+#else
+template <class T>
+using PinnedView = HostView<T>;
+#endif
 
 /// A View of host memory, each byte 0xA5, whose elements are neighbours or not.
 template <class View>
@@ -24,10 +32,10 @@ View host_output(std::size_t m) {
   using T = typename View::non_const_value_type;
   constexpr bool strided =
       std::is_same_v<typename View::array_layout, Kokkos::LayoutStride>;
-  const Kokkos::View<T**, Kokkos::LayoutRight, Kokkos::HostSpace> memory(
-      Kokkos::view_alloc(std::string("test::host"),
-                         Kokkos::WithoutInitializing),
-      m, strided ? 3 : 1);
+  const Kokkos::View<T**, Kokkos::LayoutRight, typename View::memory_space>
+      memory(Kokkos::view_alloc(std::string("test::host"),
+                                Kokkos::WithoutInitializing),
+             m, strided ? 3 : 1);
   std::memset(static_cast<void*>(memory.data()), 0xA5,
               memory.span() * sizeof(T));
   if constexpr (strided)

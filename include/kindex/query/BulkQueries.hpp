@@ -26,7 +26,8 @@ namespace kindex::query {
 ///   query. An empty batch does nothing.
 /// - They may also all be in host memory that the instance's execution space
 ///   cannot access, pageable or not. Then the batch goes through a pipeline of
-///   staging memory in buckets (see HostBatches): the call is ordered behind
+///   staging memory in buckets (see HostBatches; contiguous Views that CUDA
+///   finds page-locked are copied directly): the call is ordered behind
 ///   earlier work on `space`, which it fences, and returns when the results are
 ///   there; the Views may then be written or freed. The first call allocates
 ///   that memory, later ones use it again, several at once each their own; it
@@ -284,9 +285,10 @@ class BulkQueries {
       using Exec = typename Site::exec;
       const impl::StagedRanges<element<Lo>> ranges{l, h};
       const auto& place = impl::pipeline_for(space);
+      PipelineBatch batch = host_batch(l.size, ranges.in_bytes(), 0);
+      batch.source = ranges.template source<Exec>();
       place.pipeline().run(
-          impl::InstanceOf<Space>::get(space),
-          host_batch(l.size, ranges.in_bytes(), 0),
+          impl::InstanceOf<Space>::get(space), batch,
           [&](const Bucket& bucket, std::byte* in) { ranges.fill(bucket, in); },
           [&](const Exec& instance, const Bucket& bucket, const std::byte* in,
               std::byte*) {
@@ -408,6 +410,8 @@ class BulkQueries {
     auto& pipeline = place.pipeline();
     PipelineBatch batch =
         host_batch(queries, staged.in_bytes(), staged.out_bytes());
+    batch.source = staged.template source<Exec>();
+    batch.target = staged.template target<Exec>();
     // Each bucket in flight has its own part of the workspace.
     size_type part = 0;
     if constexpr (can_partition<Exec, Verb>()) {

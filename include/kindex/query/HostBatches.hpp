@@ -280,6 +280,17 @@ Strided<const T> elements_at(const std::byte* bytes, size_type count) {
   return {reinterpret_cast<const T*>(bytes), count, 1};
 }
 
+/// The bytes of a View where a device of `Exec` copies them by itself, or null.
+template <class Exec>
+auto direct_bytes(const auto& view) {
+  using T = std::remove_pointer_t<decltype(view.data)>;
+  using Bytes =
+      std::conditional_t<std::is_const_v<T>, const std::byte*, std::byte*>;
+  const bool direct = view.stride == 1 && is_copied_directly<Exec>(
+                                              view.data, view.size * sizeof(T));
+  return direct ? reinterpret_cast<Bytes>(view.data) : nullptr;
+}
+
 template <class T>
 void copy_in(const Strided<const T>& queries, const Bucket& bucket,
              std::byte* in) {
@@ -299,8 +310,8 @@ void copy_out(const std::byte* out, const Bucket& bucket,
 // ---- verbs in a pipeline ----------------------------------------------------
 
 /// How the Views of a verb, all of them the caller's, go through a pipeline:
-/// bytes per query, the host's stages, and the same verb on a bucket in device
-/// memory.
+/// bytes per query, where they are if the device copies them by itself, the
+/// host's stages, and the same verb on a bucket in device memory.
 template <class Verb>
 struct StagedVerb;
 
@@ -312,6 +323,14 @@ requires Verb::is_reorderable struct StagedVerb<Verb> {
 
   size_type in_bytes() const { return sizeof(Query); }
   size_type out_bytes() const { return sizeof(Out); }
+  template <class Exec>
+  const std::byte* source() const {
+    return direct_bytes<Exec>(verb.queries);
+  }
+  template <class Exec>
+  std::byte* target() const {
+    return direct_bytes<Exec>(verb.out);
+  }
 
   void fill(const Bucket& bucket, std::byte* in) const {
     copy_in(verb.queries, bucket, in);
@@ -336,6 +355,10 @@ struct StagedRanges {
     return lo.data == hi.data && lo.stride == hi.stride;
   }
   size_type in_bytes() const { return (are_points() ? 1 : 2) * sizeof(Query); }
+  template <class Exec>
+  const std::byte* source() const {
+    return are_points() ? direct_bytes<Exec>(lo) : nullptr;
+  }
 
   void fill(const Bucket& bucket, std::byte* in) const {
     copy_in(lo, bucket, in);
@@ -367,6 +390,15 @@ struct StagedVerb<PairVerb<Key, Query, First, Second, Form>> {
   size_type out_bytes() const {
     if (results_stay) return 0;
     return sizeof(First) + (has_second ? sizeof(Second) : 0);
+  }
+  template <class Exec>
+  const std::byte* source() const {
+    return ranges().template source<Exec>();
+  }
+  template <class Exec>
+  std::byte* target() const {
+    return results_stay || has_second ? nullptr
+                                      : direct_bytes<Exec>(verb.first);
   }
 
   void fill(const Bucket& bucket, std::byte* in) const {

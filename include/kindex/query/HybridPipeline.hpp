@@ -8,6 +8,9 @@
 
 #include <kindex/Error.hpp>
 #include <kindex/query/Engine.hpp>
+#ifdef KOKKOS_ENABLE_CUDA
+#include <kindex/cuda/PageLocked.hpp>
+#endif
 
 #include <algorithm>
 #include <cstddef>
@@ -72,7 +75,30 @@ struct PipelineBatch {
   /// of the method found best for trees.
   size_type bucket_size = 16384;
   int most_buffers = 3;  ///< buffers in flight, where the options have more
+  /// All queries where the device copies them from by itself, or null: they
+  /// pass through the pipeline's page-locked memory.
+  const std::byte* source = nullptr;
+  /// The same for results.
+  std::byte* target = nullptr;
 };
+
+/// Whether a device of `Exec` copies `bytes` bytes at `first`, in memory of the
+/// host, as fast as any: those of a View that is page-locked, or on hosts.
+template <class Exec>
+bool is_copied_directly([[maybe_unused]] const void* first,
+                        [[maybe_unused]] size_type bytes) {
+  if constexpr (!DeviceTraits<Exec>::is_gpu) {
+    return true;
+#ifdef KOKKOS_ENABLE_CUDA
+  } else if constexpr (std::is_same_v<Exec, Kokkos::Cuda>) {
+    return bytes > 0 && cuda::is_page_locked(first) &&
+           cuda::is_page_locked(static_cast<const std::byte*>(first) + bytes -
+                                1);
+#endif
+  } else {
+    return false;
+  }
+}
 
 /// Sends a batch of queries through a device in buckets: while the host fills
 /// one bucket, a second is copied to the device, a third is searched there, its
@@ -152,14 +178,16 @@ class HybridPipeline {
   /// \param space an instance of the device whose memory is to be used.
   /// \param batch how many queries of which sizes.
   /// \param fill `fill(bucket, std::byte* in)`: writes the bucket's queries,
-  ///   `bucket.count * in_bytes` bytes, to page-locked memory.
+  ///   `bucket.count * in_bytes` bytes, to page-locked memory. Not called where
+  ///   the batch has a source.
   /// \param search `search(const Exec& space, bucket, const std::byte* in,
   ///   std::byte* out)`: launches kernels on that instance, which read those
   ///   bytes in device memory and write `bucket.count * out_bytes` bytes. Other
   ///   buckets are in flight on other instances: what kernels use beside is
   ///   theirs alone only per `bucket.buffer`.
   /// \param finish `finish(bucket, const std::byte* out)`: takes the results
-  ///   out of page-locked memory. It has all threads of the host.
+  ///   out of page-locked memory. It has all threads of the host. Not called
+  ///   where the batch has a target.
   ///
   /// `in` and `out` start at multiples of 64 bytes.
   /// \throws What the three throw, once all that is in flight has ended; the
@@ -186,21 +214,29 @@ class HybridPipeline {
         if (i >= in_flight) {
           const Bucket bucket = bucket_of(i - in_flight);
           buffer.space.fence("kindex::HybridPipeline::run::bucket");
-          finish(bucket, static_cast<const std::byte*>(buffer.staging.data() +
-                                                       out_begin));
+          if (batch.target == nullptr)
+            finish(bucket, static_cast<const std::byte*>(buffer.staging.data() +
+                                                         out_begin));
         }
         if (i < buckets) {
           const Bucket bucket = bucket_of(i);
-          fill(bucket, buffer.staging.data());
+          const std::byte* in = buffer.staging.data();
+          if (batch.source == nullptr)
+            fill(bucket, buffer.staging.data());
+          else
+            in = batch.source + bucket.begin * batch.in_bytes;
           copy<memory_space, staging_space>(buffer.space, buffer.device.data(),
-                                            buffer.staging.data(),
-                                            bucket.count * batch.in_bytes);
+                                            in, bucket.count * batch.in_bytes);
           search(static_cast<const Exec&>(buffer.space), bucket,
                  static_cast<const std::byte*>(buffer.device.data()),
                  buffer.device.data() + out_begin);
-          copy<staging_space, memory_space>(
-              buffer.space, buffer.staging.data() + out_begin,
-              buffer.device.data() + out_begin, bucket.count * batch.out_bytes);
+          std::byte* const out =
+              batch.target == nullptr
+                  ? buffer.staging.data() + out_begin
+                  : batch.target + bucket.begin * batch.out_bytes;
+          copy<staging_space, memory_space>(buffer.space, out,
+                                            buffer.device.data() + out_begin,
+                                            bucket.count * batch.out_bytes);
         }
       }
     } catch (...) {

@@ -209,7 +209,8 @@ void run_hybrid(const std::string& label, const Space& space,
       impl::InstanceOf<Space>::get(space),
       PipelineBatch{
           queries, asked.in_bytes(), out_bytes,
-          impl::host_bucket_size(queries, asked.in_bytes() + out_bytes)},
+          impl::host_bucket_size(queries, asked.in_bytes() + out_bytes), 3,
+          asked.template source<Exec>()},
       [&](const Bucket& bucket, std::byte* in) { asked.fill(bucket, in); },
       [&](const Exec& instance, const Bucket& bucket, const std::byte* in,
           std::byte* out) {
