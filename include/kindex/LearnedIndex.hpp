@@ -402,8 +402,11 @@ class LearnedIndex<Key, Value, MemorySpace, Layout>::Ref
       const Index guess = positions[o] < last ? positions[o] : last;
       positions[o] = guess / Index(line_entries) * Index(line_entries);
     }
+    const auto fetch = [&](Index first) {
+      query::prefetch(&entries_.key(first < size() ? first : 0));
+    };
     query::search_near<line_entries, query::NearBound::below, finds>(
-        group, load, Index(size()), keys, positions, found);
+        group, load, fetch, Index(size()), keys, positions, found);
   }
 
   Router router_;

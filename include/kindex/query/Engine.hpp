@@ -24,7 +24,7 @@ struct DeviceTraits {
       !Kokkos::SpaceAccessibility<Exec, Kokkos::HostSpace>::accessible;
   /// Independent lookups that a thread keeps in flight. A host core overlaps
   /// that many cache misses; a GPU does it with its many threads.
-  static constexpr int lookups_in_flight = is_gpu ? 1 : 16;
+  static constexpr int lookups_in_flight = is_gpu ? 1 : 32;
   /// Threads that run in lockstep: lanes of a group are among them, so a team
   /// is a multiple of them.
   static constexpr int warp_size = is_gpu ? 32 : 1;

@@ -17,6 +17,51 @@ enum class NearBound {
   not_above  ///< elements not above: the upper bound
 };
 
+/// Where a search from a guess stands.
+///
+/// \tparam Size elements of a window.
+template <int Size, class Index>
+struct NearState {
+  Index at;     ///< where the next window begins
+  Index first;  ///< all elements before this one are below
+  Index last;   ///< none from this one on is below
+  Index step;   ///< how far the next window may be
+  bool found;   ///< whether the element at the bound equals the key
+
+  /// Before the first window, of an array of `size` elements.
+  KOKKOS_FUNCTION void begin(Index guess, Index size) {
+    at = guess;
+    first = 0;
+    last = size;
+    step = Size;
+    found = false;
+  }
+
+  /// Takes what the window says and chooses the next; returns whether there is
+  /// one. Otherwise `first` is the bound.
+  KOKKOS_FUNCTION bool advance(Index count, bool holds_equal, Index size) {
+    const bool all_below = count == Index(Size);
+    if (all_below) {
+      first = at + Index(Size);
+    } else {
+      found = holds_equal;
+      last = at + count;
+      // The bound is inside the window, not at its edge.
+      if (count > 0) first = last;
+    }
+    if (first >= last) return false;
+    const Index between = last - first;
+    const bool both_met = first > 0 && last < size;
+    if (step > (both_met ? between / 2 : between))
+      step = (between / Index(2 * Size) + 1) * Index(Size);
+    at = all_below     ? first + (step - Index(Size))
+         : last > step ? last - step
+                       : 0;
+    step *= 2;
+    return true;
+  }
+};
+
 /// The bounds of each lane's own keys in an ascending array, of which the lanes
 /// of a group read a window of `Size` elements together.
 ///
@@ -32,81 +77,83 @@ enum class NearBound {
 /// \tparam finds whether `found` is wanted.
 /// \param load `load(first)`: this lane's share of the window from `first`,
 ///   which may reach behind the array: nothing there is below its last element.
+/// \param fetch `fetch(first)`: has a host fetch that window.
 /// \param size elements of the array, at least 1.
 /// \param own the keys.
 /// \param positions where the first windows begin, below `size`; they become
 ///   the bounds, or any position from `size` on where the key is above all.
 /// \param found whether the element at the bound equals the key.
 template <int Size, NearBound bound, bool finds, class Group, class Load,
-          class Key, class Index, int Own>
+          class Fetch, class Key, class Index, int Own>
 KOKKOS_FUNCTION void search_near(const Group& group, const Load& load,
+                                 [[maybe_unused]] const Fetch& fetch,
                                  Index size, const Key (&own)[Own],
                                  Index (&positions)[Own], bool (&found)[Own]) {
-  constexpr int W = Own * Group::size;
-  constexpr Index idle = ~Index{0};
   // The sums of flags stand above those of counts.
   constexpr unsigned flag = std::bit_ceil(unsigned(Size) + 1);
-  Key keys[W];
-  gather_lanes(group, own, keys);
-  Index at[Own];     // where the next window begins
-  Index first[Own];  // all elements before this one are below
-  Index last[Own];   // none from this one on is below
-  Index step[Own];
-  for (int o = 0; o < Own; ++o) {
-    at[o] = positions[o];
-    first[o] = 0;
-    last[o] = size;
-    step[o] = Size;
-    found[o] = false;
-  }
-  for (bool open = true; open;) {
-    Index windows[W];
-    gather_lanes(group, at, windows);
-    using Share = decltype(load(size));
-    Share shares[W];
-    for (int w = 0; w < W; ++w)
-      if (windows[w] != idle) shares[w] = load(windows[w]);
-    unsigned counts[W];
-    for (int w = 0; w < W; ++w) {
-      counts[w] = 0;
-      if (windows[w] == idle) continue;
-      if constexpr (bound == NearBound::below)
-        counts[w] = count_below(shares[w], keys[w]);
-      else
-        counts[w] = count_not_above(shares[w], keys[w]);
-      if constexpr (finds) counts[w] += holds(shares[w], keys[w]) ? flag : 0;
-    }
-    sum_counts<Size + (finds ? int(flag) * Group::size : 0)>(group, counts);
-    open = false;
+  const auto count_in = [](const auto& share, const Key& key) {
+    unsigned count;
+    if constexpr (bound == NearBound::below)
+      count = count_below(share, key);
+    else
+      count = count_not_above(share, key);
+    if constexpr (finds) count += holds(share, key) ? flag : 0;
+    return count;
+  };
+  NearState<Size, Index> states[Own];
+  for (int o = 0; o < Own; ++o) states[o].begin(positions[o], size);
+  const auto advance = [&](int o, unsigned sum) {
+    NearState<Size, Index>& state = states[o];
+    if (state.advance(Index(sum % flag), sum >= flag, size)) return true;
+    positions[o] = state.first;
+    found[o] = state.found;
+    return false;
+  };
+  if constexpr (Group::size == 1) {
+    // One after the other: meanwhile, the windows of all others arrive.
+    int open[Own];
     for (int o = 0; o < Own; ++o) {
-      if (at[o] == idle) continue;
-      const unsigned sum = own_of(group, &counts[o * Group::size]);
-      const Index count = Index(sum % flag);
-      const bool all_below = count == Index(Size);
-      if (all_below) {
-        first[o] = at[o] + Index(Size);
-      } else {
-        found[o] = sum >= flag;
-        last[o] = at[o] + count;
-        // The bound is inside the window, not at its edge.
-        if (count > 0) first[o] = last[o];
-      }
-      if (first[o] >= last[o]) {
-        positions[o] = first[o];
-        at[o] = idle;
-        continue;
-      }
-      const Index between = last[o] - first[o];
-      const bool both_met = first[o] > 0 && last[o] < size;
-      if (step[o] > (both_met ? between / 2 : between))
-        step[o] = (between / Index(2 * Size) + 1) * Index(Size);
-      at[o] = all_below           ? first[o] + (step[o] - Index(Size))
-              : last[o] > step[o] ? last[o] - step[o]
-                                  : 0;
-      step[o] *= 2;
-      open = true;
+      open[o] = o;
+      if (Own > 1) fetch(positions[o]);
     }
-    open = group.any(open);
+    for (int count = Own; count > 0;) {
+      int left = 0;
+      for (int i = 0; i < count; ++i) {
+        const int o = open[i];
+        if (!advance(o, count_in(load(states[o].at), own[o]))) continue;
+        if (Own > 1) fetch(states[o].at);
+        open[left++] = o;
+      }
+      count = left;
+    }
+  } else {
+    constexpr int W = Own * Group::size;
+    constexpr Index idle = ~Index{0};
+    Key keys[W];
+    gather_lanes(group, own, keys);
+    Index at[Own];
+    for (int o = 0; o < Own; ++o) at[o] = states[o].at;
+    for (bool open = true; open;) {
+      Index windows[W];
+      gather_lanes(group, at, windows);
+      using Share = decltype(load(size));
+      Share shares[W];
+      for (int w = 0; w < W; ++w)
+        if (windows[w] != idle) shares[w] = load(windows[w]);
+      unsigned counts[W];
+      for (int w = 0; w < W; ++w)
+        counts[w] = windows[w] != idle ? count_in(shares[w], keys[w]) : 0;
+      sum_counts<Size + (finds ? int(flag) * Group::size : 0)>(group, counts);
+      open = false;
+      for (int o = 0; o < Own; ++o) {
+        if (at[o] == idle) continue;
+        const bool goes_on =
+            advance(o, own_of(group, &counts[o * Group::size]));
+        at[o] = goes_on ? states[o].at : idle;
+        open |= goes_on;
+      }
+      open = group.any(open);
+    }
   }
 }
 

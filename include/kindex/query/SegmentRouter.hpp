@@ -98,10 +98,13 @@ struct SegmentRouter {
       return load_keys<window>(
           group, segments_at(top, level.first + first, window), Index(0));
     };
+    const auto fetch = [&](Index first) {
+      prefetch(segments + level.first + first);
+    };
     bool found[Own];
     const auto count = static_cast<Index>(level.segments);
-    search_near<window, NearBound::not_above, false>(group, load, count, x,
-                                                     segment_of, found);
+    search_near<window, NearBound::not_above, false>(group, load, fetch, count,
+                                                     x, segment_of, found);
     for (int o = 0; o < Own; ++o) {
       const Index not_above = segment_of[o] < count ? segment_of[o] : count;
       segment_of[o] = not_above > 0 ? not_above - 1 : 0;
