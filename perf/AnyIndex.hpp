@@ -63,6 +63,13 @@ class AnyIndex {
   virtual void lower_bound(const HostBatches<Exec>& batches,
                            const typename V::HostKeys& queries,
                            const typename V::HostRanks& ranks) const = 0;
+  /// The parts of lower_bound that device and host have, each alone, of an
+  /// index that takes no others than batches in host memory.
+  virtual void guess(const Exec& space, const typename V::Keys& queries,
+                     const typename V::Ranks& guesses) const = 0;
+  virtual void finish(const typename V::HostKeys& queries,
+                      const typename V::HostRanks& guesses,
+                      const typename V::HostRanks& ranks) const = 0;
   virtual std::uint64_t memory_bytes() const = 0;
 };
 
@@ -191,6 +198,20 @@ class Adapter final : public AnyIndex<Key, Value, Exec> {
                    const typename V::HostRanks& ranks) const override {
     if constexpr (takes_host_batches)
       index_.lower_bound(batches, queries, ranks);
+    else
+      unsupported();
+  }
+  void guess(const Exec& space, const Keys& queries,
+             const Ranks& guesses) const override {
+    if constexpr (takes_no_others)
+      index_.guess(space, queries, guesses);
+    else
+      unsupported();
+  }
+  void finish(const HostKeys& queries, const typename V::HostRanks& guesses,
+              const typename V::HostRanks& ranks) const override {
+    if constexpr (takes_no_others)
+      index_.finish(queries, guesses, ranks);
     else
       unsupported();
   }

@@ -9,7 +9,7 @@
 #include "Spaces.hpp"
 
 #include <kindex/Types.hpp>
-#include <kindex/query/HostBatches.hpp>
+#include <kindex/query/BulkQueries.hpp>
 
 #include <cstdint>
 #include <string>
@@ -20,6 +20,8 @@ namespace kindex::perf {
 /// batches there only.
 template <class Index>
 class OnHost {
+  using Key = typename Index::key_type;
+
  public:
   /// It has no verbs for Views in the device's memory.
   static constexpr bool takes_host_batches = true;
@@ -41,6 +43,40 @@ class OnHost {
   void lower_bound(const HostBatches<Exec>& batches, const Queries& queries,
                    const Ranks& ranks) const {
     index_.lower_bound(batches, queries, ranks);
+  }
+
+  /// Writes where the device expects the lower bounds of queries in its memory:
+  /// its part of a lookup alone.
+  template <class Exec, class Queries, class Guesses>
+  void guess(const Exec& space, const Queries& queries,
+             const Guesses& guesses) const {
+    using Router = decltype(index_.router());
+    const auto asked = query::as_input(query::strided<Exec>(queries));
+    query::run_lookups(
+        "kindex_bench::guess", space,
+        query::RouterRef<Key, Router>{index_.router(), index_.size()},
+        query::RouteVerb<Key, Key, query::Bounds::lower>{asked, asked,
+                                                         guesses.data(), 0},
+        asked.size, LookupPolicy());
+  }
+
+  /// Lower bounds from such guesses, all in host memory: its part alone.
+  template <class Queries, class Guesses, class Ranks>
+  void finish(const Queries& queries, const Guesses& guesses,
+              const Ranks& ranks) const {
+    using Host = Kokkos::DefaultHostExecutionSpace;
+    using Ref = typename Index::Ref;
+    using Rank = typename Ranks::non_const_value_type;
+    using Verb = query::BoundVerb<Key, Key, Rank, false>;
+    const auto asked = query::as_input(query::strided<Host>(queries));
+    const auto out =
+        query::strided_output<Host>("finish", "ranks", ranks, asked.size);
+    const Host host;
+    query::run_lookups(
+        "kindex_bench::finish", host, query::GuidedRef<Ref>(index_.ref()),
+        query::GuidedVerb<Verb>{Verb{{asked, out}}, 0, guesses.data(), 0},
+        asked.size, LookupPolicy());
+    host.fence("kindex_bench: finished");
   }
 
   std::uint64_t memory_bytes() const { return index_.memory_bytes(); }

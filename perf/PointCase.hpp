@@ -150,6 +150,29 @@ class PointRun {
     return TransferModel(parameters);
   }
 
+  /// Seconds of the host's part of a batch alone, from where the device expects
+  /// the keys: what a batch takes at least, however fast the rest is.
+  double last_mile_seconds() const {
+    const Progress progress("measuring the host's part alone");
+    const std::pair<std::uint64_t, std::uint64_t> slice(0, point_.queries);
+    const auto queries = Kokkos::subview(buffers_.host_queries, slice);
+    const auto expected = array_in<std::uint32_t, typename Exec::memory_space>(
+        "guesses", point_.queries);
+    index_.guess(space_,
+                 on_device<Exec>("queries", HostArray<const Key>(queries)),
+                 expected);
+    const auto guesses = host_array<std::uint32_t>("guesses", point_.queries);
+    const auto ranks = host_array<std::uint32_t>("ranks", point_.queries);
+    Kokkos::deep_copy(space_, guesses, expected);
+    space_.fence("kindex_bench: guesses are in host memory");
+    std::vector<double> seconds;
+    index_.finish(queries, guesses, ranks);
+    for (int i = 0; i < 5; ++i)
+      seconds.push_back(
+          seconds_of([&] { index_.finish(queries, guesses, ranks); }));
+    return median(seconds);
+  }
+
   double hit_rate() const { return asked_.hit_rate; }
   std::uint64_t index_bytes() const { return index_.memory_bytes(); }
 
@@ -322,10 +345,13 @@ void measure_point_of(const Subject<Key, Value, Exec>& subject,
   }
   if (point.queries != session.options.batch(is_host<Exec>)) return;
   if (point.transfers != Transfers::out) {
-    state.counters["of_link"] =
-        link_seconds<Exec>(session,
-                           {sizeof(Key), sizeof(Result), point.queries}) /
-        seconds;
+    const double link = link_seconds<Exec>(
+        session, {sizeof(Key), sizeof(Result), point.queries});
+    state.counters["of_link"] = link / seconds;
+    if (!subject.entry.takes_no_others) return;
+    const double last_mile = run.last_mile_seconds();
+    state.counters["last_mile_per_second"] = queries / last_mile;
+    state.counters["of_last_mile"] = last_mile / seconds;
     return;
   }
   const double limit = queries / one_sector_seconds(subject, sizeof(Result));

@@ -423,6 +423,9 @@ TYPED_TEST(Hybrids, SayWhatTheyHold) {
   EXPECT_EQ(index.segments(), on_host.segments());
   EXPECT_EQ(index.height(), on_host.height());
   EXPECT_EQ(index.epsilon(), 16u);
+  const IndexOn<Exec, std::uint64_t> chosen(Exec{}, kindex::sorted,
+                                            to_device<Host>(keys));
+  EXPECT_EQ(chosen.epsilon(), 4u);
   EXPECT_EQ(index.strategy(), Strategy::complete);
   EXPECT_EQ(index.data_bytes(), on_host.data_bytes());
   EXPECT_EQ(index.model_bytes(), on_host.model_bytes());

@@ -27,8 +27,8 @@ namespace kindex {
 ///
 /// Cost per point query: its bytes to the device, 4 bytes back, a search of
 /// the model there, and on the host mostly one or two lines of keys (and one of
-/// values), of which each thread has those of 16 queries in flight while it
-/// fetches the first ones of the next 16.
+/// values), of which each thread has those of 32 queries in flight while it
+/// fetches the first ones of the next 32.
 ///
 /// The division of work is that of Shahvarani and Jacobsen, "A Hybrid B+-tree
 /// as Solution for In-Memory Indexing on CPU-GPU Heterogeneous Computing
@@ -72,13 +72,14 @@ class HybridLearnedIndex
   ///
   /// \param space an instance of the device, which can access MemorySpace.
   /// \param keys a View of rank 1 in memory that the host can access.
-  /// \param options as for LearnedIndex; `epsilon` without a value is chosen as
-  ///   there.
+  /// \param options as for LearnedIndex, but `epsilon` without a value is half
+  ///   of the entries in 64 bytes: a host pays for every line that it reads.
   /// \throws Error as LearnedIndex.
   template <class Exec, class Keys>
   HybridLearnedIndex(const Exec& space, const Keys& keys,
                      const LearnedIndexOptions& options = {})
-      : index_(on_host(space, keys, options)), model_(model_for(space)) {}
+      : index_(on_host(space, chosen(options), keys)),
+        model_(model_for(space)) {}
 
   /// Builds from keys in any order and their values.
   ///
@@ -90,7 +91,7 @@ class HybridLearnedIndex
   requires Kokkos::is_view_v<Keys> && Kokkos::is_view_v<Values>
   HybridLearnedIndex(const Exec& space, const Keys& keys, const Values& values,
                      const LearnedIndexOptions& options = {})
-      : index_(on_host(space, keys, values, options)),
+      : index_(on_host(space, chosen(options), keys, values)),
         model_(model_for(space)) {}
 
   /// Builds from ascending keys; values are the row ids 0...n-1, which SoA does
@@ -103,7 +104,7 @@ class HybridLearnedIndex
   HybridLearnedIndex(const Exec& space, SortedTag, const Keys& keys,
                      Check check = Check::on,
                      const LearnedIndexOptions& options = {})
-      : index_(on_host(space, sorted, keys, check, options)),
+      : index_(on_host(space, chosen(options), sorted, keys, check)),
         model_(model_for(space)) {}
 
   /// Builds from ascending keys and their values.
@@ -115,7 +116,7 @@ class HybridLearnedIndex
   HybridLearnedIndex(const Exec& space, SortedTag, const Keys& keys,
                      const Values& values, Check check = Check::on,
                      const LearnedIndexOptions& options = {})
-      : index_(on_host(space, sorted, keys, values, check, options)),
+      : index_(on_host(space, chosen(options), sorted, keys, values, check)),
         model_(model_for(space)) {}
 
   /// The number of entries.
@@ -154,8 +155,16 @@ class HybridLearnedIndex
   Router router() const { return model_.router(); }
 
  private:
+  static LearnedIndexOptions chosen(LearnedIndexOptions options) {
+    if (!options.epsilon)
+      options.epsilon = std::max<size_type>(HostIndex::line_entries / 2, 1);
+    return options;
+  }
+
   template <class Exec, class... Arguments>
-  static HostIndex on_host(const Exec& space, const Arguments&... arguments) {
+  static HostIndex on_host(const Exec& space,
+                           const LearnedIndexOptions& options,
+                           const Arguments&... arguments) {
     static_assert(
         Kokkos::SpaceAccessibility<Exec, MemorySpace>::accessible,
         "kindex: the index's memory cannot be accessed from the execution "
@@ -165,7 +174,7 @@ class HybridLearnedIndex
                   "memory that the host can access");
     const Host host;
     space.fence("kindex::HybridLearnedIndex::earlier_work");
-    HostIndex index(host, arguments...);
+    HostIndex index(host, arguments..., options);
     host.fence("kindex::HybridLearnedIndex::build");
     return index;
   }
