@@ -220,6 +220,8 @@ void add_learned_index_ablations(IndexList<Key, Value, Exec>& all) {
         variants.add(setting + "+pinned_32_kib",
                      BasicLookupPolicy<PinnedTop>().set_pinned_bytes(32768),
                      options);
+        variants.add(setting + "+broadcast", BasicLookupPolicy<BroadcastTop>(),
+                     options);
         variants.add(setting + "+partitioned",
                      LookupPolicy().set_reordering(Reordering::partitioned),
                      options);

@@ -309,6 +309,8 @@ TYPED_TEST(Hybrids, PoliciesOfTheDevice) {
     check(kindex::BasicLookupPolicy<kindex::PinnedTop>(), strategy, "pinned");
     check(kindex::BasicLookupPolicy<kindex::PinnedTop>().set_pinned_steps(1),
           strategy, "the root pinned");
+    check(kindex::BasicLookupPolicy<kindex::BroadcastTop>(), strategy,
+          "broadcast");
     check(kindex::BasicLookupPolicy<kindex::SortedQueries>(), strategy,
           "an untrue promise");
     check(kindex::BasicLookupPolicy<kindex::TeamSorted<128, 4>>(), strategy,

@@ -295,22 +295,28 @@ TYPED_TEST(LearnedIndexes, PinnedModelsChangeNothing) {
     const Index index(Exec{}, kindex::sorted, asked.device_keys,
                       kindex::Check::on, options_of(4, strategy));
     ASSERT_GT(index.height(), 2);
-    for (const int steps : {-1, 0, 1, 2, 100})
-      for (const size_type bytes : {0, 16, 100, 4096, 32768}) {
-        auto policy = kindex::BasicLookupPolicy<kindex::PinnedTop>();
-        policy.set_pinned_steps(steps).set_pinned_bytes(bytes);
-        const auto lower = filled<size_type, Exec>(m),
-                   upper = filled<size_type, Exec>(m);
-        const auto found = filled<std::uint32_t, Exec>(m);
-        index.equal_range(Exec{}, asked.device_queries, lower, upper, policy);
-        index.find(Exec{}, asked.device_queries, found, ~std::uint32_t{0},
-                   policy);
-        const Failures failures =
-            asked.compare("steps " + std::to_string(steps) + ", bytes " +
-                              std::to_string(bytes),
-                          to_host(lower), to_host(upper), to_host(found));
-        ASSERT_TRUE(failures.empty()) << failures.text();
-      }
+    const auto check = [&](const auto& policy, const std::string& what) {
+      const auto lower = filled<size_type, Exec>(m),
+                 upper = filled<size_type, Exec>(m);
+      const auto found = filled<std::uint32_t, Exec>(m);
+      index.equal_range(Exec{}, asked.device_queries, lower, upper, policy);
+      index.find(Exec{}, asked.device_queries, found, ~std::uint32_t{0},
+                 policy);
+      const Failures failures =
+          asked.compare(what, to_host(lower), to_host(upper), to_host(found));
+      EXPECT_TRUE(failures.empty()) << failures.text();
+    };
+    for (const int steps : {-1, 0, 1, 2, 100}) {
+      const std::string what = "steps " + std::to_string(steps);
+      for (const size_type bytes : {0, 16, 100, 4096, 32768})
+        check(kindex::BasicLookupPolicy<kindex::PinnedTop>()
+                  .set_pinned_steps(steps)
+                  .set_pinned_bytes(bytes),
+              what + ", bytes " + std::to_string(bytes));
+      check(kindex::BasicLookupPolicy<kindex::BroadcastTop>().set_pinned_steps(
+                steps),
+            what + ", broadcast");
+    }
   }
 }
 

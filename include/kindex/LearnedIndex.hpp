@@ -129,10 +129,11 @@ class LearnedIndex
   /// Builds from keys in any order; values are the row ids 0...n-1.
   ///
   /// Sorts as SortedArray does, then fits: see build::fit_segments for its
-  /// memory. Fences `space` once for each level, to learn its size. With
-  /// Strategy::automatic, indexes from 2^16 keys ask for up to 2^18 of their
-  /// own keys (a host: 2^14) by both strategies, four times, and keep the
-  /// faster one; smaller ones are concise. No result depends on it.
+  /// memory. Fences `space` once for each level, to learn its size, and once to
+  /// keep the first 3 KiB of the model on the host. With Strategy::automatic,
+  /// indexes from 2^16 keys ask for up to 2^18 of their own keys (a host: 2^14)
+  /// by both strategies, four times, and keep the faster one; smaller ones are
+  /// concise. No result depends on it.
   ///
   /// \param space, keys as for SortedArray.
   /// \param options error bounds and strategy.
@@ -348,6 +349,11 @@ class LearnedIndex<Key, Value, MemorySpace, Layout>::Ref
     return router_.pinned_key(i);
   }
 
+  /// The first segments of the model, in host memory.
+  query::PinnedKeys<Segment> top_on_host() const {
+    return router_.top_on_host();
+  }
+
  private:
   friend class LearnedIndex;
 
@@ -481,6 +487,14 @@ void LearnedIndex<Key, Value, MemorySpace, Layout>::build(
                              to, model_.levels.data() + level});
   }
   segments_ = levels[0].segments;
+  model_.top = Kokkos::View<Segment*, Kokkos::HostSpace>(
+      Kokkos::view_alloc(Kokkos::WithoutInitializing, label + "::top"),
+      std::min(segments, query::BroadcastKeys<Segment>::capacity));
+  Kokkos::deep_copy(
+      space, model_.top,
+      Kokkos::subview(model_.segments, Kokkos::pair<size_type, size_type>(
+                                           0, model_.top.extent(0))));
+  space.fence(label + "::build: the top of the model");
   if (options.strategy == Strategy::complete) return;
   tabulate(space, levels[0]);
   if (options.strategy == Strategy::concise || model_.cells.extent(0) == 0 ||

@@ -40,6 +40,7 @@ struct SegmentModel {
   Kokkos::View<SegmentLevel*, MemorySpace> levels;  ///< from the leaves
   /// Per level, the number of segments down to its end.
   Kokkos::View<size_type*, Kokkos::HostSpace> level_ends;
+  Kokkos::View<Segment*, Kokkos::HostSpace> top;    ///< the first segments
   Kokkos::View<std::uint32_t*, MemorySpace> cells;  ///< empty: no table
   int shift = 0;  ///< bits of coordinates that cells leave out
 
@@ -59,6 +60,8 @@ struct SegmentModel {
     router.segments = segments.data();
     router.levels = levels.data();
     router.level_ends = level_ends.data();
+    router.top = top.data();
+    router.top_size = top.extent(0);
     router.cells = cells.data();
     router.cell_count = static_cast<std::uint32_t>(cells.extent(0));
     router.shift = shift;
@@ -70,8 +73,12 @@ struct SegmentModel {
   /// `space`, asynchronously: this one must stay alive until then.
   template <class Space, class Exec>
   SegmentModel<Key, Space> copy_to(const Exec& space) const {
-    return {copied_to<Space>(space, segments), copied_to<Space>(space, levels),
-            level_ends, copied_to<Space>(space, cells), shift};
+    return {copied_to<Space>(space, segments),
+            copied_to<Space>(space, levels),
+            level_ends,
+            top,
+            copied_to<Space>(space, cells),
+            shift};
   }
 };
 

@@ -167,7 +167,17 @@ void run_teams(const Exec& space, const std::string& label, Kernel kernel,
   teams.set_scratch_size(
       DeviceTraits<Exec>::scratch_level,
       Kokkos::PerTeam(int(scratch_bytes(schedule.team_size))));
-  Kokkos::parallel_for(label, teams, kernel);
+  if constexpr (sizeof(Kernel) >= 512) {
+    // As arguments all the same: through its buffer in constant memory, Kokkos
+    // would wait for the last kernel that used that.
+    Kokkos::parallel_for(
+        label,
+        Kokkos::Experimental::require(
+            teams, Kokkos::Experimental::WorkItemProperty::HintLightWeight),
+        kernel);
+  } else {
+    Kokkos::parallel_for(label, teams, kernel);
+  }
 }
 
 /// Launches `kernel`, which strides over `tiles` tiles on its own, one team per

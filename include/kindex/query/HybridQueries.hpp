@@ -38,7 +38,8 @@ struct InOneMemory {
 ///   `finish` reads first; not called where there are no entries;
 ///
 /// and `router()`, the handle for the device: trivially copyable, with
-/// - `pinned_type`, `lanes`, `pinned_size` and `pinned_key` as of RefVerbs;
+/// - `pinned_type`, `lanes`, `pinned_size`, `pinned_key` and maybe
+///   `top_on_host` as of RefVerbs;
 /// - `template <class Index, class Group, class Top, int Own> void route(const
 ///   Group&, const Top&, const Key (&keys)[Own], Index (&guesses)[Own]) const`,
 ///   not called where there are no entries.
@@ -73,6 +74,10 @@ struct RouterRef {
   KOKKOS_FUNCTION pinned_type pinned_key(size_type i) const {
     return router.pinned_key(i);
   }
+  auto top_on_host() const requires requires(const Router& r) {
+    r.top_on_host();
+  }
+  { return router.top_on_host(); }
 
   template <bool finds, class Group, class Top, int Own>
   KOKKOS_FUNCTION void search(const Group& group, const Top& top,

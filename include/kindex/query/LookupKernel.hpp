@@ -54,7 +54,10 @@ struct LookupKernel {
   using Traits = DeviceTraits<Exec>;
   using Key = typename Ref::key_type;
   using Pin = typename Ref::pinned_type;
-  using Top = std::conditional_t<Policy::pins, PinnedKeys<Pin>, NothingPinned>;
+  using Top =
+      std::conditional_t<Policy::pins, PinnedKeys<Pin>,
+                         std::conditional_t<Policy::broadcasts,
+                                            BroadcastKeys<Pin>, NothingPinned>>;
   using Group =
       typename GroupOn<Exec, Policy::one_key_per_lane ? Ref::most_lanes
                                                       : Ref::lanes>::type;
@@ -93,6 +96,7 @@ struct LookupKernel {
   size_type pinned;   ///< keys that are pinned
   bool results_wait;  ///< whether results of sorted lookups are brought back
   size_type tile;
+  Top broadcast;  ///< the top of the index, unless teams have their own
 
   /// Bytes of team scratch.
   std::size_t scratch_bytes() const {
@@ -109,12 +113,18 @@ struct LookupKernel {
 
   template <class Member>
   KOKKOS_FUNCTION void operator()(const Member& team) const {
-    Top top;
     if constexpr (Policy::pins) {
       Pin* const keys = take_scratch<Pin, Exec>(team, pinned);
       pin(team, ref, keys, pinned);
-      top = Top{keys, pinned};
+      run_all(team, Top{keys, pinned});
+    } else {
+      run_all(team, broadcast);
     }
+  }
+
+ private:
+  template <class Member>
+  KOKKOS_FUNCTION void run_all(const Member& team, const Top& top) const {
     if constexpr (sorts) {
       run_sorted(team, top);
     } else if constexpr (merges) {
@@ -126,7 +136,6 @@ struct LookupKernel {
     }
   }
 
- private:
   /// Scratch of the sort, in which results wait when it is done.
   KOKKOS_FUNCTION size_type sort_bytes() const {
     constexpr size_type storage = sizeof(typename Sort::Storage);
@@ -420,7 +429,7 @@ void run_lookups(const std::string& label, const Exec& space, const Ref& ref,
     if (settings.lookups_per_thread() == 0 && queries >= (size_type{1} << 24))
       settings.set_lookups_per_thread(32);
   }
-  Kernel kernel{ref, verb, queries, 0, false, 0};
+  Kernel kernel{ref, verb, queries, 0, false, 0, {}};
   if constexpr (Kernel::sorts) {
     // Large results are written as they are found.
     using Out = typename Verb::out_type;
@@ -437,6 +446,17 @@ void run_lookups(const std::string& label, const Exec& space, const Ref& ref,
         std::min<std::size_t>(policy.pinned_bytes(), left);
     kernel.pinned = ref.pinned_size(policy.pinned_steps(),
                                     bytes / sizeof(typename Kernel::Pin));
+  }
+  if constexpr (Policy::broadcasts) {
+    static_assert(
+        requires { ref.top_on_host(); },
+        "kindex: BroadcastTop is for indexes that have their top on the host");
+    const auto top = ref.top_on_host();
+    auto& copy = kernel.broadcast;
+    copy.size =
+        std::min(ref.pinned_size(policy.pinned_steps(), Kernel::Top::capacity),
+                 top.size);
+    std::copy_n(top.first, copy.size, copy.first);
   }
   run_teams(
       space, label, kernel, queries, settings,

@@ -34,6 +34,14 @@ enum class Reordering {
 /// per tile.
 struct PinnedTop {};
 
+/// A feature of BasicLookupPolicy: the first keys of the index's search order,
+/// up to 3 KiB, come with the arguments of the kernel, which a GPU of NVIDIA's
+/// has in constant memory: one load serves all lanes that read the same, others
+/// wait for each other (Zhong et al., 2022, for the top of a learned index).
+/// For indexes that have them on the host: LearnedIndex and
+/// HybridLearnedIndex. Others do not compile with it.
+struct BroadcastTop {};
+
 /// A feature of BasicLookupPolicy: a team sorts the lookups of each tile by
 /// key, so that neighbouring threads search neighbouring keys (Henneberg and
 /// Schuhknecht, 2025; a radix sort in registers on NVIDIA's GPUs, std::sort on
@@ -153,7 +161,8 @@ class LookupSettings {
 /// index.find(space, queries, out, Pinned().set_pinned_steps(10));
 /// \endcode
 ///
-/// \tparam Features any of PinnedTop, TeamSorted, OneKeyPerLane, SortedQueries.
+/// \tparam Features any of PinnedTop or BroadcastTop, TeamSorted,
+///   OneKeyPerLane, SortedQueries.
 template <class... Features>
 class BasicLookupPolicy : public LookupSettings {
   using Self = BasicLookupPolicy;
@@ -161,6 +170,9 @@ class BasicLookupPolicy : public LookupSettings {
  public:
   /// Whether teams keep the top of the index in scratch.
   static constexpr bool pins = (std::is_same_v<Features, PinnedTop> || ...);
+  /// Whether the top of the index comes with the kernel's arguments.
+  static constexpr bool broadcasts =
+      (std::is_same_v<Features, BroadcastTop> || ...);
   /// Whether lanes load one key each.
   static constexpr bool one_key_per_lane =
       (std::is_same_v<Features, OneKeyPerLane> || ...);
@@ -174,6 +186,7 @@ class BasicLookupPolicy : public LookupSettings {
   static constexpr int sorted_per_thread =
       (impl::TeamSortTraits<Features>::lookups_per_thread + ... + 0);
   static_assert(((std::is_same_v<Features, PinnedTop> ||
+                  std::is_same_v<Features, BroadcastTop> ||
                   std::is_same_v<Features, OneKeyPerLane> ||
                   std::is_same_v<Features, SortedQueries> ||
                   impl::TeamSortTraits<Features>::team_size > 0) &&
@@ -182,7 +195,9 @@ class BasicLookupPolicy : public LookupSettings {
   static_assert((int(impl::TeamSortTraits<Features>::team_size > 0) + ... +
                  0) <= 1,
                 "kindex: a team sorts its lookups in one way");
-  static_assert(!(queries_ascend && (sorting_team > 0 || pins)),
+  static_assert(!(pins && broadcasts),
+                "kindex: the top of the index is in one place");
+  static_assert(!(queries_ascend && (sorting_team > 0 || pins || broadcasts)),
                 "kindex: ascending queries are neither sorted again nor do "
                 "they search the top of the index");
 
@@ -261,11 +276,11 @@ class BasicLookupPolicy : public LookupSettings {
     return *this;
   }
 
-  /// Pins the first `steps` steps of a search (levels of a tree); −1 (the
-  /// default): as many as fit, the last one in part.
+  /// Pins, or broadcasts, the first `steps` steps of a search (levels of a
+  /// tree); −1 (the default): as many as fit, the last one in part.
   ///
   /// \throws Error if below −1.
-  Self& set_pinned_steps(int steps) requires pins {
+  Self& set_pinned_steps(int steps) requires(pins || broadcasts) {
     if (steps < -1)
       impl::fail("kindex::BasicLookupPolicy::set_pinned_steps", "steps is ",
                  steps, ", below -1");

@@ -3,7 +3,7 @@
 #define KINDEX_QUERY_PINNED_HPP
 
 /// \file
-/// The top of an index in team scratch.
+/// The top of an index in team scratch or among a kernel's arguments.
 
 #include <kindex/Types.hpp>
 
@@ -35,6 +35,26 @@ struct PinnedKeys {
   size_type size = 0;          ///< how many
 
   /// Whether keys [begin, begin + count) of the search order are pinned.
+  template <class Index>
+  KOKKOS_FUNCTION bool holds(Index begin, int count) const {
+    return size_type(begin) + size_type(count) <= size;
+  }
+  /// Where key 0 of the search order is.
+  KOKKOS_FUNCTION const Key* keys(const Key* /*in_memory*/) const {
+    return first;
+  }
+};
+
+/// The same as a member of the kernel.
+template <class Key>
+struct BroadcastKeys {
+  static constexpr bool is_pinned = true;
+  /// As many as leave room for the kernel in 4096 bytes of arguments.
+  static constexpr size_type capacity = 3072 / sizeof(Key);
+  Key first[capacity] = {};
+  size_type size = 0;  ///< how many
+
+  /// Whether keys [begin, begin + count) of the search order are here.
   template <class Index>
   KOKKOS_FUNCTION bool holds(Index begin, int count) const {
     return size_type(begin) + size_type(count) <= size;

@@ -24,6 +24,8 @@ namespace kindex::query {
 ///     overlap. `Top` is what of the search order is pinned;
 ///   - `size_type pinned_size(int steps, size_type most) const` and
 ///     `pinned_type pinned_key(size_type i) const`: the search order;
+///   - maybe `PinnedKeys<pinned_type> top_on_host() const`: the first of these
+///     in host memory, for BroadcastTop;
 ///   - `static constexpr int lanes, most_lanes`: lanes of a group that search
 ///     together, with 16 bytes or with one key each;
 ///   - `static constexpr bool sorting_pays`, `bool partitioning_pays(bool

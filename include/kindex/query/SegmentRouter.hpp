@@ -8,6 +8,7 @@
 #include <kindex/build/SegmentLevels.hpp>
 #include <kindex/query/NearSearch.hpp>
 #include <kindex/query/Node.hpp>
+#include <kindex/query/Pinned.hpp>
 
 #include <algorithm>
 
@@ -33,6 +34,9 @@ struct SegmentRouter {
   const build::SegmentLevel* levels = nullptr;  ///< from the leaves
   /// Per level, the number of segments down to its end; in host memory.
   const size_type* level_ends = nullptr;
+  /// The first of `segments` in host memory, and how many.
+  const Segment* top = nullptr;
+  size_type top_size = 0;
   /// Per range of coordinates, the segment of its least; null: no table.
   const std::uint32_t* cells = nullptr;
   std::uint32_t cell_count = 0;  ///< how many; 0: search level by level
@@ -50,7 +54,9 @@ struct SegmentRouter {
     for (int o = 0; o < Own; ++o) x[o] = code_bits(keys[o]);
     if (cell_count > 0) {
       const build::SegmentLevel leaves = levels[0];
-      const X least = segments_at(top, leaves.first, 1)->key;
+      const X least =
+          with_segments(top, leaves.first, 1,
+                        [](const Segment* first) { return first->key; });
       for (int o = 0; o < Own; ++o) {
         const X i = x[o] > least ? X((x[o] - least) >> shift) : X{0};
         near[o] = cells[i < cell_count ? i : cell_count - 1];
@@ -87,6 +93,9 @@ struct SegmentRouter {
   /// Segment i of the model, from the root.
   KOKKOS_FUNCTION Segment pinned_key(size_type i) const { return segments[i]; }
 
+  /// The first segments of the model, in host memory.
+  PinnedKeys<Segment> top_on_host() const { return {top, top_size}; }
+
  private:
   /// From guesses to the segments that hold the coordinates.
   template <class Index, class Group, class Top, int Own>
@@ -95,8 +104,10 @@ struct SegmentRouter {
                                      const X (&x)[Own],
                                      Index (&segment_of)[Own]) const {
     const auto load = [&](Index first) {
-      return load_keys<window>(
-          group, segments_at(top, level.first + first, window), Index(0));
+      return with_segments(top, level.first + first, window,
+                           [&](const Segment* at) {
+                             return load_keys<window>(group, at, Index(0));
+                           });
     };
     const auto fetch = [&](Index first) {
       prefetch(segments + level.first + first);
@@ -116,15 +127,20 @@ struct SegmentRouter {
   template <class Index, class Top>
   KOKKOS_FUNCTION Index expect(const Top& top, const build::SegmentLevel& level,
                                X x, Index segment) const {
-    const Segment* const at = segments_at(top, level.first + segment, 2);
     // In lines that were just read.
-    const Segment model = load<Reuse::often>(at);
-    std::uint32_t limit;
-    if constexpr (sizeof(X) == 4) {
-      limit = model.limit;
-    } else {
-      limit = at[1].intercept;
-    }
+    struct Line {
+      Segment model;
+      std::uint32_t limit;
+    };
+    const auto [model, limit] =
+        with_segments(top, level.first + segment, 2, [](const Segment* at) {
+          const Segment first = load<Reuse::often>(at);
+          if constexpr (sizeof(X) == 4) {
+            return Line{first, first.limit};
+          } else {
+            return Line{first, at[1].intercept};
+          }
+        });
     const Index first = Index(model.intercept) << level.scale;
     const Index room = limit > model.intercept
                            ? Index(limit - model.intercept) << level.scale
@@ -136,11 +152,13 @@ struct SegmentRouter {
                                                      : room);
   }
 
-  /// Segment `first` of all and the `count` - 1 behind it.
-  template <class Top>
-  KOKKOS_FUNCTION const Segment* segments_at(const Top& top, size_type first,
-                                             int count) const {
-    return (top.holds(first, count) ? top.keys(segments) : segments) + first;
+  /// What `use` makes of segment `first` of all and the `count` - 1 behind it.
+  /// (A choice of pointers would hide from compilers which memory is read.)
+  template <class Top, class Use>
+  KOKKOS_FUNCTION auto with_segments(const Top& top, size_type first, int count,
+                                     const Use& use) const {
+    if (top.holds(first, count)) return use(top.keys(segments) + first);
+    return use(segments + first);
   }
 };
 
