@@ -58,6 +58,9 @@ void use(const Exec& space, const View<int>& keys, const View<double>& doubles,
   index.lower_bound(space, keys, floats);
 #elif defined(KINDEX_ROWS_AS_DOUBLES)
   const kindex::SortedArray<int, double, Memory> other(space, keys);
+#elif defined(KINDEX_TOP_ON_DEVICE_ONLY)
+  index.lower_bound(space, keys, ranks,
+                    kindex::BasicLookupPolicy<kindex::BroadcastTop>());
 #elif !defined(KINDEX_ACCEPTED)
 #error "unknown case"
 #endif
