@@ -199,6 +199,44 @@ TYPED_TEST(LearnedIndexes, SegmentsAreFewAndCounted) {
   EXPECT_EQ(Index().memory_bytes(), 0u);
 }
 
+/// Keys whose density changes every forty need a segment each time, unless the
+/// error bound is as large.
+TYPED_TEST(LearnedIndexes, ChosenErrorBoundsKeepModelsSmall) {
+  using Exec = TypeParam;
+  using Key = std::uint64_t;
+  using Index = LearnedIndex<Key, std::uint32_t, typename Exec::memory_space>;
+  std::vector<Key> keys;
+  std::mt19937_64 rng(7);
+  for (Key key = 0, i = 0; i < 70000; ++i) {
+    const int bits = static_cast<int>(i / 40 * 7 % 31) + 1;
+    keys.push_back(key += rng() >> (64 - bits));
+  }
+  const Asked<Exec, Key> asked("of changing density", keys,
+                               queries_around(keys));
+  const std::size_t m = asked.queries.size();
+  const Index chosen(Exec{}, kindex::sorted, asked.device_keys);
+  LearnedIndexOptions options;
+  options.epsilon = 8;
+  const Index exact(Exec{}, kindex::sorted, asked.device_keys,
+                    kindex::Check::on, options);
+  EXPECT_EQ(exact.epsilon(), 8u);
+  EXPECT_GT(exact.model_bytes() * 100, exact.data_bytes() * 5);
+  EXPECT_GT(chosen.epsilon(), 8u);
+  EXPECT_LT(chosen.model_bytes() * 100, chosen.data_bytes() * 4);
+  const auto lower = filled<size_type, Exec>(m),
+             upper = filled<size_type, Exec>(m);
+  const auto found = filled<std::uint32_t, Exec>(m);
+  chosen.equal_range(Exec{}, asked.device_queries, lower, upper);
+  chosen.find(Exec{}, asked.device_queries, found, ~std::uint32_t{0});
+  const Failures failures =
+      asked.compare("chosen", to_host(lower), to_host(upper), to_host(found));
+  EXPECT_TRUE(failures.empty()) << failures.text();
+  // Few keys have room for any model.
+  const auto few = Kokkos::subview(asked.device_keys,
+                                   Kokkos::pair<size_type, size_type>(0, 4000));
+  EXPECT_EQ(Index(Exec{}, kindex::sorted, few).epsilon(), 8u);
+}
+
 TYPED_TEST(LearnedIndexes, ErrorBoundsAreChecked) {
   using Exec = TypeParam;
   using Index = LearnedIndex<int, std::uint32_t, typename Exec::memory_space>;

@@ -32,7 +32,8 @@ enum class Strategy {
 struct LearnedIndexOptions {
   /// The most ranks by which a segment's line may miss a key's; at least 1, up
   /// to 2^20. Without a value: three quarters of the entries in 64 bytes, 8 to
-  /// 12, which was fastest on an H100 for uniform keys.
+  /// 12, which was fastest on an H100 for uniform keys; doubled for 2^16
+  /// entries and more until the model takes at most some 3 % of their bytes.
   std::optional<size_type> epsilon = std::nullopt;
   /// The same for the levels of segments above.
   size_type upper_epsilon = 4;
@@ -443,10 +444,23 @@ void LearnedIndex<Key, Value, MemorySpace, Layout>::build(
   using Range = Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>;
   using Segments = build::LinearSegments<X, MemorySpace>;
   const std::string label = "kindex::LearnedIndex";
-  std::vector<Segments> fitted{build::fit_segments<X>(
-      space, label,
-      build::CoordinateOfEntry<typename Storage::Ref>{entries_.ref()}, size(),
-      epsilon_, options.chunks)};
+  const auto fit_entries = [&] {
+    return build::fit_segments<X>(
+        space, label,
+        build::CoordinateOfEntry<typename Storage::Ref>{entries_.ref()}, size(),
+        epsilon_, options.chunks);
+  };
+  std::vector<Segments> fitted{fit_entries()};
+  if (!options.epsilon && size() >= (size_type{1} << 16)) {
+    // With up to two cells each.
+    constexpr size_type bytes = sizeof(Segment) + 2 * sizeof(std::uint32_t);
+    constexpr size_type most = size_type{1} << 20;
+    while (fitted[0].count * bytes > data_bytes() * 3 / 100 &&
+           epsilon_ <= most / 2) {
+      epsilon_ *= 2;
+      fitted[0] = fit_entries();
+    }
+  }
   while (fitted.back().count > 1)
     fitted.push_back(build::fit_segments<X>(
         space, label,
