@@ -37,7 +37,7 @@ class Variants {
 
   /// The index itself under this name.
   void add_plain() {
-    using Variant = Tuned<Index, LookupPolicy, Op::lower_bound>;
+    using Variant = Tuned<Index, LookupPolicy, Op::lower_bound, Op::range>;
     all_.template add_ablation<Variant>(name_, Tuning<LookupPolicy>{});
   }
 
@@ -161,14 +161,8 @@ void add_eytzinger_ablations(IndexList<Key, Value, Exec>& all) {
     using Index = Eytzinger<Key, Value, Memory, SoA, K>;
     const std::string name = "eytzinger_k" + std::to_string(K);
     Variants<Index, List> variants(all, name);
-    if constexpr (K == line_fan_out<Key>) {
-      all.template add_ablation<
-          Tuned<Index, LookupPolicy, Op::lower_bound, Op::range>>(
-          name, Tuning<LookupPolicy>{});
-      variants.add_cooperation();
-    } else {
-      variants.add_plain();
-    }
+    variants.add_plain();
+    if constexpr (K == line_fan_out<Key>) variants.add_cooperation();
   });
 }
 

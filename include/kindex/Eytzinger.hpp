@@ -99,7 +99,7 @@ class Eytzinger
   size_type size() const { return entries_.size(); }
 
   /// Bytes that the index holds: n·sizeof(Key), n·sizeof(Value) where values
-  /// are stored, and one slot for alignment.
+  /// are stored (AoS: n times the padded pair), and one slot for alignment.
   size_type memory_bytes() const { return entries_.memory_bytes(); }
 
   /// The handle for kernels: trivially copyable, non-owning.
