@@ -212,6 +212,7 @@ std::vector<std::pair<std::string, std::vector<X>>> hard_coordinates(
   add("runs of all lengths", [&](std::size_t i) {
     return rng() % 2 == 0 ? i : rng() % 50 * (n / 50);
   });
+  add("equal here and there", [&](std::size_t) { return rng() % (2 * n); });
   add("outliers", [&](std::size_t i) { return i % 997 == 3 ? rng() : i / 2; });
   if constexpr (sizeof(X) == 8) {
     add("one apart beyond 2^53",

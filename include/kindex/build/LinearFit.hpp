@@ -9,6 +9,7 @@
 #include <kindex/query/Engine.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <string>
 #include <type_traits>
 
@@ -124,6 +125,20 @@ class PointWindows {
   X ahead_[is_shared ? depth : 1] = {};
 };
 
+/// The corners of the convex hull of a block's points, which bound the same
+/// lines as all its points: of n random ones, some 2 ln n.
+struct BlockCorners {
+  static constexpr int most = 32;
+  static constexpr std::uint16_t too_many = 4;  ///< `codes[0]`: not known
+  /// Of a block: so few that a segment whose hulls are small (FitHulls) cannot
+  /// fill them within one, which would end it.
+  static constexpr size_type most_indices = 512;
+
+  /// Number of the point in the block, times 4, and which hulls it is on: 1,
+  /// the lower; 2, the upper. In ascending order, and 0 behind the last.
+  std::uint16_t codes[most];
+};
+
 /// A segment that was fitted.
 template <class X>
 struct FittedSegment {
@@ -133,7 +148,7 @@ struct FittedSegment {
 };
 
 /// What is known of a chunk's segments after it was fitted on its own.
-struct FittedChunk {
+struct alignas(16) FittedChunk {
   std::uint32_t segments;    ///< that start in it
   std::uint32_t extensions;  ///< that follow, up to where another chunk's
                              ///< segments continue
@@ -153,6 +168,9 @@ struct FitPlan {
 
   FitPoints<X, CoordinateOf> points;
   size_type epsilon;
+  size_type block_size;  ///< indices of a block, a power of two
+  size_type blocks;      ///< whose corners were looked for, from the first on
+  BlockCorners* corners;
   size_type chunks;
   size_type chunk_size;  ///< indices of a chunk
   size_type capacity;    ///< segments of a chunk at most
@@ -189,6 +207,69 @@ struct FitPlan {
   }
 };
 
+/// The corners of consecutive blocks, one for each lane of a group.
+template <class Types, class CoordinateOf, class Group>
+class CornerWindows {
+  using X = typename Types::X;
+  using Rank = typename Types::Rank;
+  using Plan = FitPlan<Types, CoordinateOf>;
+  static_assert(Group::size == BlockCorners::most);
+
+ public:
+  /// A point that may bound a segment.
+  struct Corner {
+    X x;
+    Rank y;
+    unsigned sides;  ///< which lines it may change; 0: there is none
+    bool is_known;   ///< false if the block has more than there are lanes
+  };
+
+  /// Begins with block `b`.
+  KOKKOS_FUNCTION CornerWindows(const Plan& plan, size_type b)
+      : plan_(plan), block_(b) {
+    for (int w = 0; w < code_depth; ++w) codes_[w] = load_code(b + w);
+    for (int w = 0; w < depth; ++w) ahead_[w] = load(b + w, codes_[w]);
+  }
+
+  /// This lane's corner of a block; goes on to the next.
+  KOKKOS_FUNCTION Corner take() {
+    const unsigned code = codes_[0];
+    const Corner corner{ahead_[0], static_cast<Rank>(index_of(block_, code)),
+                        code & 3U, code != BlockCorners::too_many};
+    ++block_;
+    for (int w = 0; w + 1 < code_depth; ++w) codes_[w] = codes_[w + 1];
+    for (int w = 0; w + 1 < depth; ++w) ahead_[w] = ahead_[w + 1];
+    codes_[code_depth - 1] = load_code(block_ + code_depth - 1);
+    ahead_[depth - 1] = load(block_ + depth - 1, codes_[depth - 1]);
+    return corner;
+  }
+
+ private:
+  /// Blocks whose coordinates are on their way.
+  static constexpr int depth = 2;
+  /// The same of what says where they are.
+  static constexpr int code_depth = 2 * depth;
+
+  KOKKOS_FUNCTION size_type index_of(size_type block, unsigned code) const {
+    return block * plan_.block_size + code / 8;
+  }
+  KOKKOS_FUNCTION unsigned load_code(size_type block) const {
+    return block < plan_.blocks ? plan_.corners[block].codes[Group().lane()]
+                                : 0;
+  }
+  KOKKOS_FUNCTION X load(size_type block, unsigned code) const {
+    if (code == 0) return 0;
+    const size_type after = (code & 4U) != 0 ? 0 : 1;
+    return static_cast<X>(plan_.points.load(index_of(block, code) - after) +
+                          after);
+  }
+
+  const Plan& plan_;
+  size_type block_;
+  unsigned codes_[code_depth];
+  X ahead_[depth];
+};
+
 /// Adds points to a segment, a group of lanes testing one index each.
 template <class Types, class CoordinateOf, class Group>
 class SegmentWalk {
@@ -223,6 +304,104 @@ class SegmentWalk {
   /// Adds points from number `from` on; the number of the first that does not
   /// fit, or `stop`.
   KOKKOS_FUNCTION size_type extend(size_type from, size_type stop) {
+    const size_type step = 2 * plan_.block_size;
+    const size_type behind = plan_.blocks * step;
+    const size_type end = stop < behind ? stop : behind;
+    while (from < stop) {
+      size_type next = stop;
+      if constexpr (uses_blocks) {
+        if (from < end) {
+          if ((from & (step - 1)) == 0) from = extend_over_blocks(from, end);
+          const size_type after = (from & ~(step - 1)) + step;
+          if (after <= end) next = after;
+        }
+      }
+      // What begins a segment, or ends it, or has no known corners.
+      from = extend_by_points(from, next);
+      if (from < next) return from;
+    }
+    return stop;
+  }
+
+  /// The same to the end of all points, and over whole chunks by their hulls.
+  KOKKOS_FUNCTION size_type extend_over_chunks(size_type from) {
+    while (from < plan_.points.end()) {
+      const size_type c = plan_.chunk_of(from);
+      const size_type stop = plan_.end_of(c);
+      // Where a chunk has one segment, that one's hulls bound the same lines as
+      // all points of the chunk.
+      const bool whole = from == plan_.begin_of(c);
+      const std::uint32_t segments = plan_.fitted[c].segments;
+      const bool is_added =
+          whole &&
+          (segments == 0 || (segments == 1 && fit_.add_hulls(plan_.hulls[c])));
+      if (!is_added) {
+        const size_type point = extend(from, stop);
+        if (point < stop) return point;
+      }
+      from = stop;
+    }
+    return from;
+  }
+
+  /// Writes the segment, if its hulls are small.
+  KOKKOS_FUNCTION void save(FitHulls<Types>& hulls) const { fit_.save(hulls); }
+  /// Goes on with a segment that was saved, from point `first`; whether it was.
+  KOKKOS_FUNCTION bool load(const FitHulls<Types>& hulls, size_type first) {
+    first_ = first;
+    return fit_.load(hulls);
+  }
+
+ private:
+  /// Hosts test points faster than they would find corners.
+  static constexpr bool uses_blocks = Group::size > 1;
+
+  /// So many points are not worth a look at which of them can be skipped.
+  static constexpr int few = 3;
+
+  /// Adds whole blocks by their corners, from number `from` on, where one
+  /// begins; where the first begins that may not fit, or that ends behind
+  /// `stop`.
+  KOKKOS_FUNCTION size_type extend_over_blocks(size_type from, size_type stop) {
+    if (!fit_.has_lines()) return from;
+    const Group group;
+    const size_type step = 2 * plan_.block_size;
+    CornerWindows<Types, CoordinateOf, Group> windows(plan_, from / step);
+    for (; from + step <= stop; from += step) {
+      const auto corner = windows.take();
+      if (group.which(!corner.is_known) != 0) return from;
+      bool is_marked = false;
+      for (int next = 0;;) {
+        const unsigned own =
+            group.lane() >= next
+                ? fit_.changes(corner.x, corner.y) & corner.sides
+                : 0;
+        const unsigned which = group.which(own != 0);
+        if (which == 0) break;
+        if (!is_marked && !fit_.mark()) return from;
+        is_marked = true;
+        const int lane = Kokkos::countr_zero(which);
+        if (!fit_.add(group.broadcast(corner.x, lane),
+                      group.broadcast(corner.y, lane),
+                      group.broadcast(own, lane))) {
+          fit_.go_back();
+          return from;
+        }
+        ++added_;
+        next = lane + 1;
+      }
+      // A single line may touch other points than it does point by point, and
+      // so be rounded otherwise.
+      if (is_marked && fit_.has_one_line()) {
+        fit_.go_back();
+        return from;
+      }
+    }
+    return from;
+  }
+
+  /// `extend()`, point by point.
+  KOKKOS_FUNCTION size_type extend_by_points(size_type from, size_type stop) {
     const Group group;
     const auto lane_of = static_cast<size_type>(group.lane());
     PointWindows<FitPoints<X, CoordinateOf>, X, Group> windows(plan_.points,
@@ -281,39 +460,6 @@ class SegmentWalk {
     }
     return stop;
   }
-
-  /// The same to the end of all points, and over whole chunks by their hulls.
-  KOKKOS_FUNCTION size_type extend_over_chunks(size_type from) {
-    while (from < plan_.points.end()) {
-      const size_type c = plan_.chunk_of(from);
-      const size_type stop = plan_.end_of(c);
-      // Where a chunk has one segment, that one's hulls bound the same lines as
-      // all points of the chunk.
-      const bool whole = from == plan_.begin_of(c);
-      const std::uint32_t segments = plan_.fitted[c].segments;
-      const bool is_added =
-          whole &&
-          (segments == 0 || (segments == 1 && fit_.add_hulls(plan_.hulls[c])));
-      if (!is_added) {
-        const size_type point = extend(from, stop);
-        if (point < stop) return point;
-      }
-      from = stop;
-    }
-    return from;
-  }
-
-  /// Writes the segment, if its hulls are small.
-  KOKKOS_FUNCTION void save(FitHulls<Types>& hulls) const { fit_.save(hulls); }
-  /// Goes on with a segment that was saved, from point `first`; whether it was.
-  KOKKOS_FUNCTION bool load(const FitHulls<Types>& hulls, size_type first) {
-    first_ = first;
-    return fit_.load(hulls);
-  }
-
- private:
-  /// So many points are not worth a look at which of them can be skipped.
-  static constexpr int few = 3;
 
   /// What this lane's point, of those that `exist` in a window, cannot change
   /// once all of them belong to the segment. Ranks of lanes are consecutive. A
@@ -385,6 +531,184 @@ struct FitWorker {
   }
 };
 
+/// Finds the corners of every block, from left to right (Andrew, "Another
+/// efficient algorithm for convex hulls in two dimensions", 1979): two lanes
+/// work on a block, one on each hull.
+template <class Exec, class Types, class CoordinateOf>
+struct FindCorners {
+  using X = typename Types::X;
+  using Rank = typename Types::Rank;
+  using Point = typename Types::Point;
+  using Group = typename FitWorker<Exec, Types, CoordinateOf>::Group;
+  static constexpr int rows = Group::size / 2;  ///< blocks of a group
+  static constexpr int capacity = 24;           ///< corners of a hull at most
+
+  /// Team scratch.
+  struct Near {
+    X coordinates[rows][1 + Group::size];  ///< of each block, the one before
+                                           ///< and those that are looked at
+    X corners[capacity][Group::size];  ///< of each lane, so far: coordinates
+    std::uint16_t numbers[capacity][Group::size];  ///< and numbers in the block
+  };
+
+  FitPlan<Types, CoordinateOf> plan;
+
+  static std::size_t scratch_bytes() {
+    return query::scratch_bytes_of<Near, Exec>(1);
+  }
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(const Member& team) const {
+    const Group group;
+    Near& near = *query::take_scratch<Near, Exec>(team, 1);
+    const int lane = group.lane();
+    const size_type first = team.league_rank() * size_type(rows);
+    const X* const coordinates = near.coordinates[lane / 2];
+    // Upside down, the upper hull is a lower one.
+    const int side = lane % 2 == 0 ? 1 : -1;
+    const auto y_of = [&](int number) {
+      return static_cast<Rank>(side * (number / 2));
+    };
+    int count = 0;
+    bool has_room = true;
+    Point second{}, last{};
+    for (size_type base = 0; base < plan.block_size; base += Group::size) {
+      unsigned after = 0, own = 0;  // of this lane's block
+      load(near, first, base, after, own);
+      int number = 0;
+      Point point{};
+      const auto next = [&] {
+        const unsigned some = after | own;
+        if (some == 0) return false;
+        const unsigned lowest = some & (~some + 1U);
+        const int i = Kokkos::countr_zero(some);
+        const bool is_after = (after & lowest) != 0;
+        number = 2 * (static_cast<int>(base) + i) + (is_after ? 0 : 1);
+        point = {is_after ? X(coordinates[i] + 1) : coordinates[i + 1],
+                 y_of(number)};
+        if (is_after) {
+          after ^= lowest;
+        } else {
+          own ^= lowest;
+        }
+        return true;
+      };
+      // Each turn takes out one corner or adds one: lanes that take out several
+      // do not hold up the others.
+      bool goes_on = has_room && next();
+      while (goes_on) {
+        if (count >= 2 && Types::turns(second, last, point) <= 0) {
+          --count;
+          last = second;
+          if (count >= 2)
+            second = {near.corners[count - 2][lane],
+                      y_of(near.numbers[count - 2][lane])};
+        } else {
+          has_room = count < capacity;
+          if (has_room) {
+            near.corners[count][lane] = point.x;
+            near.numbers[count][lane] = static_cast<std::uint16_t>(number);
+            ++count;
+            second = last;
+            last = point;
+          }
+          goes_on = has_room && next();
+        }
+      }
+      group.sync();
+    }
+    const int uppers = group.broadcast(count, lane | 1);
+    const unsigned with_room = group.which(has_room) >> lane;
+    const size_type block = first + static_cast<size_type>(lane / 2);
+    if (lane % 2 == 0 && block < plan.blocks)
+      write(near, lane, (with_room & 3U) == 3, count, uppers,
+            plan.corners[block].codes);
+  }
+
+ private:
+  /// Brings the coordinates of every block from `base` on, and which of this
+  /// lane's may be corners.
+  KOKKOS_FUNCTION void load(Near& near, size_type first, size_type base,
+                            unsigned& after, unsigned& own) const {
+    const Group group;
+    const int lane = group.lane();
+    constexpr int batch = 4;  // on their way at once
+    for (int r = 0; r < rows; r += batch) {
+      X here[batch], there[batch];
+      for (int b = 0; b < batch; ++b) {
+        const size_type i =
+            (first + static_cast<size_type>(r + b)) * plan.block_size + base +
+            static_cast<size_type>(lane);
+        here[b] = plan.points.load(i);
+        there[b] = base > 0           ? near.coordinates[r + b][1 + lane]
+                   : i >= Group::size ? plan.points.load(i - Group::size)
+                                      : X{0};
+      }
+      group.sync();
+      for (int b = 0; b < batch; ++b) {
+        const auto before = [&](int distance) {
+          const int from = lane - distance;
+          const X inside = group.broadcast(here[b], from & (Group::size - 1));
+          const X outside = group.broadcast(there[b], from & (Group::size - 1));
+          return from >= 0 ? inside : outside;
+        };
+        const size_type i =
+            (first + static_cast<size_type>(r + b)) * plan.block_size + base +
+            static_cast<size_type>(lane);
+        const X one = before(1);
+        const auto pair = plan.points.points_of(i, here[b], one, before(2));
+        const unsigned afters = group.which(pair.has_after);
+        const unsigned owns = group.which(pair.has_own);
+        // What is not below a line through two others, as far on the left as on
+        // the right, is no corner of the lower hull: nearly two thirds of
+        // random points.
+        unsigned lowers = owns, uppers = owns;
+        for (int distance = 1; distance <= 4; distance *= 2) {
+          const X left =
+              X(here[b] - group.broadcast(
+                              here[b], (lane - distance) & (Group::size - 1)));
+          const X right = X(
+              group.broadcast(here[b], (lane + distance) & (Group::size - 1)) -
+              here[b]);
+          const unsigned both = owns << distance & owns >> distance;
+          lowers &= ~(both & group.which(left <= right));
+          uppers &= ~(both & group.which(left >= right));
+        }
+        if (lane / 2 == r + b) {
+          after = afters;
+          own = lane % 2 == 0 ? lowers : uppers;
+        }
+        if (lane == 0) near.coordinates[r + b][0] = one;
+        near.coordinates[r + b][1 + lane] = here[b];
+      }
+    }
+    group.sync();
+  }
+
+  /// Writes the corners of both hulls, of lanes `lane` and `lane + 1`.
+  KOKKOS_FUNCTION static void write(const Near& near, int lane, bool fits,
+                                    int lowers, int uppers,
+                                    std::uint16_t* codes) {
+    int count = 0;
+    for (int l = 0, u = 0; fits && (l < lowers || u < uppers);) {
+      const unsigned low = l < lowers ? near.numbers[l][lane] : ~0U;
+      const unsigned high = u < uppers ? near.numbers[u][lane + 1] : ~0U;
+      fits = count < BlockCorners::most;
+      if (fits)
+        codes[count++] = static_cast<std::uint16_t>(
+            4 * (low < high ? low : high) + (low <= high ? 1 : 0) +
+            (high <= low ? 2 : 0));
+      l += low <= high ? 1 : 0;
+      u += high <= low ? 1 : 0;
+    }
+    if (!fits) {
+      count = 1;
+      codes[0] = BlockCorners::too_many;
+    }
+    while (count < BlockCorners::most) codes[count++] = 0;
+  }
+};
+
 /// Fits one segment at the start of each chunk, to learn how long they are.
 template <class Exec, class Types, class CoordinateOf>
 struct ProbeSegments {
@@ -407,7 +731,9 @@ struct ProbeSegments {
       size_type length = 0;
       for (size_type from = begin; from < end && walk.added() < most;) {
         constexpr size_type step = 8192;
-        const size_type stop = end - from < step ? end : from + step;
+        // Where blocks end, too.
+        const size_type next = (from / step + 1) * step;
+        const size_type stop = next < end ? next : end;
         const size_type point = walk.extend(from, stop);
         if (point < stop) {
           length = (point - begin) / 2;
@@ -690,13 +1016,14 @@ class LinearFitter {
   using Worker = FitWorker<Exec, Types, CoordinateOf>;
   using Teams = Kokkos::TeamPolicy<Exec>;
   /// Of one group of lanes, so many to a multiprocessor as must find registers:
-  /// measured on an H100, 24 were faster than the 16 or 20 that a compiler
-  /// chooses, and than 32.
-  using Workers = Kokkos::TeamPolicy<Exec, Kokkos::LaunchBounds<32, 24>>;
+  /// measured on an H100, 20 were faster than 24 (chunks of 10^8 keys took 3.4
+  /// instead of 3.6 ms, of uint64 7.2 instead of 8.5).
+  using Workers = Kokkos::TeamPolicy<Exec, Kokkos::LaunchBounds<32, 20>>;
   static constexpr bool is_gpu = query::DeviceTraits<Exec>::is_gpu;
-  /// On an H100, a wave of warps or less (measured: 8.9 ms for 10^8 keys, with
-  /// 4096 chunks 10.2).
+  /// On an H100, a wave of warps or less (measured: 6.1 ms for 10^8 keys, with
+  /// 4096 chunks 7.3).
   static constexpr size_type most_chunks = 2560;
+  static constexpr size_type probes = 64;  ///< of the length of segments
 
  public:
   LinearFitter(const Exec& space, const std::string& label,
@@ -708,13 +1035,29 @@ class LinearFitter {
   }
 
   LinearSegments<X, Memory> fit(size_type chunks) {
-    divide(chunks > 0 ? chunks : chosen_chunks());
+    size_blocks();
+    const size_type most =
+        std::clamp<size_type>(plan_.points.size >> 14, 1, most_chunks);
+    const bool is_probed = chunks == 0 && most > 1;
+    // Few allocations: each costs as much as a kernel.
+    ArrayLayout early;
+    const size_type corners = early.take<BlockCorners>(plan_.blocks);
+    const size_type lengths = early.take<size_type>(is_probed ? probes : 0);
+    const size_type probe = early.take<typename Types::Point>(
+        is_probed ? probes * 2 * size_type(plan_.hull_size) : 0);
+    const auto found = view<std::byte>("corners", early.bytes);
+    plan_.corners = array_at<BlockCorners>(found.data(), corners);
+    plan_.scratch = array_at<typename Types::Point>(found.data(), probe);
+    find_corners();
+    divide(chunks > 0 ? chunks
+           : is_probed
+               ? chosen_chunks(most, array_at<size_type>(found.data(), lengths))
+               : 1);
     // A segment ends beyond 2 epsilon ranks, or where a hull is full.
     plan_.capacity =
         plan_.chunk_size /
             std::min<size_type>(2 * plan_.epsilon + 1, plan_.hull_size - 1) +
         2;
-    // One allocation: each costs as much as a kernel.
     ArrayLayout layout;
     const size_type segments =
         layout.take<FittedSegment<X>>(plan_.chunks * plan_.capacity);
@@ -783,6 +1126,34 @@ class LinearFitter {
         is_gpu ? std::max<size_type>(concurrency / 64, 1) : concurrency));
   }
 
+  /// Segments of random keys have some 4 epsilon^2 indices: with blocks of a
+  /// few epsilon, the blocks within one cost as much as its points before and
+  /// behind them.
+  void size_blocks() {
+    plan_.block_size = std::bit_floor(
+        std::min<size_type>(8 * plan_.epsilon, BlockCorners::most_indices));
+    const bool is_worth_it = Worker::Group::size > 1 &&
+                             plan_.block_size >= 64 &&
+                             plan_.points.size >= size_type{1} << 14;
+    plan_.blocks = is_worth_it ? plan_.points.size / plan_.block_size : 0;
+  }
+
+  void find_corners() const {
+    if constexpr (Worker::Group::size > 1) {
+      if (plan_.blocks == 0) return;
+      using Find = FindCorners<Exec, Types, CoordinateOf>;
+      // Kokkos would refuse a number of teams for which there is no scratch.
+      using Finders = Kokkos::TeamPolicy<Exec, Kokkos::LaunchBounds<32>>;
+      Finders teams(space_,
+                    static_cast<int>((plan_.blocks - 1) / Find::rows + 1),
+                    Worker::Group::size);
+      teams.set_scratch_size(
+          query::DeviceTraits<Exec>::scratch_level,
+          Kokkos::PerTeam(static_cast<int>(Find::scratch_bytes())));
+      Kokkos::parallel_for(label_ + "::find_corners", teams, Find{plan_});
+    }
+  }
+
   template <class Kernel>
   void run(const char* what, const Kernel& kernel) const {
     Workers teams(space_, workers_, Worker::Group::size);
@@ -795,16 +1166,10 @@ class LinearFitter {
   /// As many chunks as warps can work on, but such that chains of segments meet
   /// soon: of four segments each, where they are not so long that their hulls
   /// are what counts.
-  size_type chosen_chunks() {
+  size_type chosen_chunks(size_type most, size_type* lengths_at) {
     const size_type n = plan_.points.size;
-    const size_type most = std::clamp<size_type>(n >> 14, 1, most_chunks);
-    if (most == 1) return 1;
-    constexpr size_type probes = 64;
     divide(std::min(probes, most));
-    const auto lengths = view<size_type>("lengths", plan_.chunks);
-    const auto scratch = view<typename Types::Point>(
-        "probe", size_type(workers_) * 2 * plan_.hull_size);
-    plan_.scratch = scratch.data();
+    const Kokkos::View<size_type*, Memory> lengths(lengths_at, plan_.chunks);
     run("probe_segments",
         ProbeSegments<Exec, Types, CoordinateOf>{plan_, lengths.data()});
     const auto on_host = Kokkos::create_mirror_view(
@@ -841,17 +1206,21 @@ class LinearFitter {
 /// agree. If none does within 100, it is cut. So there are as many segments as
 /// from one chunk, or 1 % more; and what they are depends on `chunks`, not on
 /// threads or device (which may choose different numbers of them). On a GPU, a
-/// warp fits a chunk and tests 32 coordinates at once; and what covers whole
-/// chunks reads their hulls only, which is what makes long segments parallel.
+/// warp fits a chunk and tests 32 coordinates at once; where blocks of 8
+/// epsilon indices, at most 512, lie within a segment, only the corners of
+/// their convex hulls, which are found before; and what covers whole chunks
+/// reads their hulls only, which is what makes long segments parallel.
 ///
 /// A segment also ends where a hull has 1024 points, which only points on a
 /// strictly curved line have.
 ///
 /// Memory for the call: for each chunk of C indices C / (2·epsilon) + C / 1000
 /// + 104 segments of 32 bytes and 2 KiB; 32 KiB for each worker, up to 32 per
-/// multiprocessor or one per host thread. Three kernels, a fence to learn the
-/// number of segments, one more kernel; unless `chunks` is given, one kernel
-/// and one fence before. Freeing memory fences all instances.
+/// multiprocessor or one per host thread; on a GPU 64 bytes for each block.
+/// Three kernels, a fence to learn the number of segments, one more kernel; on
+/// a GPU, from 2^14 coordinates and epsilon 8 on, one kernel before, for the
+/// corners; unless `chunks` is given, one kernel and one fence more. Freeing
+/// memory fences all instances.
 ///
 /// \param space the instance.
 /// \param label of the kernels and Views, as `kindex::Class`.

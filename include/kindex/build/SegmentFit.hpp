@@ -47,6 +47,15 @@ struct FitTypes {
     X x;     ///< coordinate
     Rank y;  ///< rank, and the error bound more or less
   };
+
+  /// Positive where the way from `a` over `b` to `c` turns left, negative where
+  /// it turns right.
+  KOKKOS_FUNCTION static int turns(const Point& a, const Point& b,
+                                   const Point& c) {
+    const Wide left = Wide(c.y - a.y) * Wide(X(b.x - a.x));
+    const Wide right = Wide(b.y - a.y) * Wide(X(c.x - a.x));
+    return left > right ? 1 : left < right ? -1 : 0;
+  }
 };
 
 /// A segment whose hulls are small: all that another one needs to know to cover
@@ -129,6 +138,17 @@ class SegmentFit {
 
   /// The first coordinate.
   KOKKOS_FUNCTION X start() const { return start_; }
+
+  /// Whether there are extreme lines, through two points.
+  KOKKOS_FUNCTION bool has_lines() const { return count_ == 2; }
+
+  /// Whether the extreme lines are the same.
+  KOKKOS_FUNCTION bool has_one_line() const {
+    return Wide(least_to_.y - least_from_.y) *
+               Wide(X(most_to_.x - most_from_.x)) ==
+           Wide(most_to_.y - most_from_.y) *
+               Wide(X(least_to_.x - least_from_.x));
+  }
 
   /// What a point behind all others changes: bit 0, the steepest line; bit 1,
   /// the flattest.
@@ -363,7 +383,8 @@ class SegmentFit {
     most_to_ = above;
     lower_begin_ = touched;
     while (upper_end_ >= upper_begin_ + 2 &&
-           turns(upper_[upper_end_ - 2], upper_[upper_end_ - 1], above) <= 0)
+           Types::turns(upper_[upper_end_ - 2], upper_[upper_end_ - 1],
+                        above) <= 0)
       --upper_end_;
     write(upper_ + upper_end_++, above);
     Group().sync();
@@ -380,7 +401,8 @@ class SegmentFit {
     least_to_ = below;
     upper_begin_ = touched;
     while (lower_end_ >= lower_begin_ + 2 &&
-           turns(lower_[lower_end_ - 2], lower_[lower_end_ - 1], below) >= 0)
+           Types::turns(lower_[lower_end_ - 2], lower_[lower_end_ - 1],
+                        below) >= 0)
       --lower_end_;
     write(lower_ + lower_end_++, below);
     Group().sync();
@@ -391,14 +413,6 @@ class SegmentFit {
                                             const Point& to) {
     return Wide(to.y - a.y) * Wide(X(to.x - b.x)) >
            Wide(to.y - b.y) * Wide(X(to.x - a.x));
-  }
-
-  /// Positive where the way from `a` over `b` to `c` turns left.
-  KOKKOS_FUNCTION static int turns(const Point& a, const Point& b,
-                                   const Point& c) {
-    const Wide left = Wide(c.y - a.y) * Wide(X(b.x - a.x));
-    const Wide right = Wide(b.y - a.y) * Wide(X(c.x - a.x));
-    return left > right ? 1 : left < right ? -1 : 0;
   }
 
   KOKKOS_FUNCTION static double slope_of(const Point& a, const Point& b) {
