@@ -102,13 +102,6 @@ KOKKOS_FUNCTION void search_near(const Group& group, const Load& load,
   };
   NearState<Size, Index> states[Own];
   for (int o = 0; o < Own; ++o) states[o].begin(positions[o], size);
-  const auto advance = [&](int o, unsigned sum) {
-    NearState<Size, Index>& state = states[o];
-    if (state.advance(Index(sum % flag), sum >= flag, size)) return true;
-    positions[o] = state.first;
-    found[o] = state.found;
-    return false;
-  };
   if constexpr (Group::size == 1) {
     // One after the other: meanwhile, the windows of all others arrive.
     int open[Own];
@@ -120,9 +113,15 @@ KOKKOS_FUNCTION void search_near(const Group& group, const Load& load,
       int left = 0;
       for (int i = 0; i < count; ++i) {
         const int o = open[i];
-        if (!advance(o, count_in(load(states[o].at), own[o]))) continue;
-        if (Own > 1) fetch(states[o].at);
-        open[left++] = o;
+        NearState<Size, Index>& state = states[o];
+        const unsigned sum = count_in(load(state.at), own[o]);
+        if (state.advance(Index(sum % flag), sum >= flag, size)) {
+          if (Own > 1) fetch(state.at);
+          open[left++] = o;
+        } else {
+          positions[o] = state.first;
+          found[o] = state.found;
+        }
       }
       count = left;
     }
@@ -131,9 +130,9 @@ KOKKOS_FUNCTION void search_near(const Group& group, const Load& load,
     constexpr Index idle = ~Index{0};
     Key keys[W];
     gather_lanes(group, own, keys);
-    Index at[Own];
-    for (int o = 0; o < Own; ++o) at[o] = states[o].at;
     for (bool open = true; open;) {
+      Index at[Own];
+      for (int o = 0; o < Own; ++o) at[o] = states[o].at;
       Index windows[W];
       gather_lanes(group, at, windows);
       using Share = decltype(load(size));
@@ -141,18 +140,28 @@ KOKKOS_FUNCTION void search_near(const Group& group, const Load& load,
       for (int w = 0; w < W; ++w)
         if (windows[w] != idle) shares[w] = load(windows[w]);
       unsigned counts[W];
-      for (int w = 0; w < W; ++w)
-        counts[w] = windows[w] != idle ? count_in(shares[w], keys[w]) : 0;
+      for (int w = 0; w < W; ++w) {
+        counts[w] = 0;
+        if (windows[w] == idle) continue;
+        counts[w] = count_in(shares[w], keys[w]);
+      }
       sum_counts<Size + (finds ? int(flag) * Group::size : 0)>(group, counts);
       open = false;
       for (int o = 0; o < Own; ++o) {
-        if (at[o] == idle) continue;
-        const bool goes_on =
-            advance(o, own_of(group, &counts[o * Group::size]));
-        at[o] = goes_on ? states[o].at : idle;
-        open |= goes_on;
+        NearState<Size, Index>& state = states[o];
+        if (state.at == idle) continue;
+        const unsigned sum = own_of(group, &counts[o * Group::size]);
+        if (state.advance(Index(sum % flag), sum >= flag, size)) {
+          open = true;
+        } else {
+          state.at = idle;
+        }
       }
       open = group.any(open);
+    }
+    for (int o = 0; o < Own; ++o) {
+      positions[o] = states[o].first;
+      found[o] = states[o].found;
     }
   }
 }
