@@ -75,6 +75,7 @@ transfers = [
                  items_per_second=3e9)},
     sent("sorted_array", "in", 1, of_link=0.25),
     sent("sorted_array", "overlapped", 3, of_link=0.75),
+    sent("hybrid", "overlapped", 2, of_link=0.05, of_last_mile=0.97),
     sent("sorted_array", "overlapped", 2, "/bucket:65536"),
     sent("sorted_array", "overlapped", 1, "/bucket:131072")]
 host_memory = report(plain + transfers)
@@ -173,6 +174,10 @@ checks = {
     "overlapped transfers": row(
         host_memory, "sorted_array", "Cuda", "lower_bound", "u32 uniform",
         "overlapped", "2¹²", "2¹⁰", "chosen", "3,000.0", "24", "12", "75 %"),
+    "the host's part": row(
+        host_memory, "hybrid", "Cuda", "lower_bound", "u32 uniform",
+        "overlapped", "2¹²", "2¹⁰", "chosen", "2,000.0", "16", "8", "5 %",
+        "97 %"),
     "buckets": row(
         host_memory, "sorted_array", "Cuda", "lower_bound", "u32 uniform",
         "overlapped", "2¹²", "2¹⁰", "2¹⁶", "2,000.0", "16", "8", "")

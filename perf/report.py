@@ -1039,16 +1039,18 @@ def transfers_sections(results):
             count(r.bucket) if r.bucket else "chosen",
             f"{c['items_per_second'] / 1e6:,.1f}", digits(c["GB_per_s_in"]),
             digits(c["GB_per_s_out"]),
-            f"{100 * c['of_link']:.0f} %" if "of_link" in c else ""))
+            f"{100 * c['of_link']:.0f} %" if "of_link" in c else "",
+            f"{100 * c['of_last_mile']:.0f} %" if "of_last_mile" in c else ""))
     parts.append(details("Numbers", table(
         ("index", "device", "operation", "keys", "transfers", "n", "batch",
-         "bucket", "million/s", "GB/s in", "GB/s back", "of the link"),
-        rows, 5)))
+         "bucket", "million/s", "GB/s in", "GB/s back", "of the link",
+         "of the host"), rows, 5)))
     return [("Batches in host memory",
              "<p>“in”: page-locked memory, copy, search and copy back one after "
              "the other. “overlapped”: any memory, in buckets whose steps "
              "overlap. “of the link”: of what queries and results alone take "
-             "from and to page-locked memory, both ways at once.</p>"
+             "from and to page-locked memory, both ways at once. “of the host”: "
+             "of what the host’s part alone takes, where it ends the searches.</p>"
              + "".join(parts))]
 
 
