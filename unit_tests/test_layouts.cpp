@@ -820,7 +820,8 @@ void expect_tree_memory(size_type n) {
       const bool codes = last_level == LastLevel::quantised &&
                          stored == levels_above(n, leaf, K, last_fan_out);
       const auto nodes = nodes_of_levels(n, leaf, K, codes ? last_fan_out : K);
-      size_type bytes = padded * sizeof(Key) + stored * 16;
+      const int exact = codes ? std::max(stored - 1, 0) : stored;
+      size_type bytes = padded * sizeof(Key) + exact * 16;
       for (int level = 0; level < stored; ++level)
         bytes += codes && level == stored - 1
                      ? nodes[level] * (last_fan_out - 1)

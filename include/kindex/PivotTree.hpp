@@ -6,12 +6,11 @@
 /// Ascending keys under implicit levels of pivots: K-ary search by nodes.
 
 #include <kindex/build/Entries.hpp>
+#include <kindex/build/PivotLevels.hpp>
 #include <kindex/query/AscendingRef.hpp>
 #include <kindex/query/BulkQueries.hpp>
-#include <kindex/query/Node.hpp>
 
 #include <algorithm>
-#include <bit>
 
 namespace kindex {
 
@@ -21,16 +20,6 @@ enum class LastLevel {
   exact,      ///< whole keys
   quantised   ///< 8 bits each, relative to the node's own range
 };
-
-namespace build {
-
-/// A stored level of a PivotTree.
-struct PivotLevel {
-  size_type offset;  ///< its first pivot among all
-  size_type nodes;   ///< its nodes
-};
-
-}  // namespace build
 
 /// How a PivotTree is built.
 struct PivotTreeOptions {
@@ -47,10 +36,7 @@ struct PivotTreeOptions {
 /// AO+PB+KS, with K = 2 AO+PB+BS). Every path from the root has the same
 /// length. Duplicates keep the order of the input.
 ///
-/// A pivot is the largest key of its child's subtree. With whole levels l
-/// counted from the leaves, pivot i of level l is the key at position
-/// K^l·B·(1 + i + ⌊i/(K−1)⌋) − 1, or the last key behind the end, for leaves of
-/// B keys: one load and one store per pivot, all in parallel.
+/// A pivot is the largest key of its child's subtree: see build::PivotLevels.
 ///
 /// A lookup reads one node per level and one leaf, each in loads of 16 bytes:
 /// on a GPU by a group of lanes together. From memory that costs one leaf, of
@@ -72,6 +58,7 @@ class PivotTree
   static_assert(K >= 2, "kindex: a node has at least two children");
 
   using Storage = build::Entries<Key, Value, MemorySpace, Layout>;
+  using Levels = build::PivotLevels<Key, K, MemorySpace>;
   static constexpr int node_keys = K - 1;
   static constexpr int entry_bytes = std::is_same_v<Layout, SoA>
                                          ? sizeof(Key)
@@ -159,54 +146,33 @@ class PivotTree
   size_type size() const { return entries_.size(); }
 
   /// Bytes that the index holds: keys and values, up to one leaf of padding,
-  /// the levels of pivots, and 16 bytes per level.
+  /// the levels of pivots, and 16 bytes per level of whole keys.
   size_type memory_bytes() const {
     if (size() == 0) return 0;
-    return entries_.memory_bytes() + pivots_.extent(0) * sizeof(Key) +
-           codes_.extent(0) + levels_.extent(0) * sizeof(Level);
+    return entries_.memory_bytes() + levels_.memory_bytes() + codes_.extent(0);
   }
 
   /// Levels of pivots that are stored.
-  int levels() const { return static_cast<int>(levels_.extent(0)); }
+  int levels() const { return levels_.height() + (codes_.extent(0) > 0); }
 
   /// The handle for kernels: trivially copyable, non-owning.
   Ref ref() const {
     Ref ref;
     ref.entries_ = entries_.ref();
-    ref.levels_ = levels_.data();
-    ref.pivots_ = pivots_.data();
+    ref.router_ = levels_.router(query::chosen_node_search());
+    ref.leaves_ = Leaves::of(size(), ref.router_.how);
     ref.codes_ = codes_.data();
-    ref.leaves_ = leaves_;
+    ref.code_nodes_ = codes_.extent(0) / node_codes;
     ref.below_ = below_;
-    ref.exact_ = exact_;
-    // Measured on an H100: telling the caches that leaves are read once gains
-    // 16 % where they are many times the L2 cache, and costs where they fit or
-    // where the lookup comes back for the entry.
-    ref.leaves_stay_ = leaves_ * leaf_keys * entry_bytes <= size_type{128}
-                                                                << 20;
     return ref;
   }
 
  private:
-  using Level = build::PivotLevel;
-
-  /// The stored levels, from the root.
-  struct Levels {
-    /// Enough for 2^64 leaves.
-    static constexpr int most = 64;
-
-    Level level[most] = {};
-    size_type leaves = 0;  ///< nodes below all levels
-    size_type below = 1;   ///< leaves below a child of the last level
-    int exact = 0;         ///< levels of whole keys
-    int codes = 0;         ///< levels of codes below them
-  };
+  using Leaves = query::Leaves<typename Storage::Ref, leaf_keys>;
 
   // CUDA compiles no kernel whose type is private.
  public:
   /// \cond
-  struct WriteLevels;
-  struct WritePivots;
   struct WriteCodes;
   /// \endcond
 
@@ -214,21 +180,10 @@ class PivotTree
   template <class Exec>
   void build(const Exec& space, const PivotTreeOptions& options);
 
-  /// All levels above the leaves, the last one of codes if there is one.
-  static int depth_of(const Levels& levels) {
-    int depth = 0;
-    for (size_type nodes = levels.leaves; nodes > 1; ++depth)
-      nodes = (nodes - 1) / (depth < levels.codes ? node_codes + 1 : K) + 1;
-    return depth;
-  }
-
   Storage entries_;
-  Kokkos::View<Level*, MemorySpace> levels_;
-  Kokkos::View<Key*, MemorySpace> pivots_;
+  Levels levels_;  ///< of whole keys
   Kokkos::View<std::uint8_t*, MemorySpace> codes_;
-  size_type leaves_ = 0;
-  size_type below_ = 1;
-  int exact_ = 0;
+  size_type below_ = 1;  ///< leaves below a child of the last stored level
 };
 
 /// The handle of a PivotTree in a kernel: see query::RefVerbs for its verbs.
@@ -282,7 +237,7 @@ class PivotTree<Key, Value, MemorySpace, Layout, K>::Ref
       for (int o = 0; o < Own; ++o) positions[o] = 0;
     } else if (constexpr size_type widest =
                    std::max({K, node_codes + 1, leaf_keys});
-               (leaves_ + widest) * widest < (size_type{1} << 32)) {
+               (leaves_.count + widest) * widest < (size_type{1} << 32)) {
       search_with<finds, std::uint32_t>(group, top, keys, positions);
     } else {
       search_with<finds, size_type>(group, top, keys, positions);
@@ -292,20 +247,13 @@ class PivotTree<Key, Value, MemorySpace, Layout, K>::Ref
   /// How many pivots are pinned for `steps` levels (−1: all of whole keys), at
   /// most `most`, in whole nodes.
   KOKKOS_FUNCTION size_type pinned_size(int steps, size_type most) const {
-    size_type below = below_;  // leaves below a node of the level
-    if (codes_ != nullptr) below *= node_codes + 1;
-    for (int level = 0; level < exact_; ++level) below *= K;
-    size_type pinned = 0;
-    for (int level = 0; level < exact_ && level != steps && pinned < most;
-         ++level) {
-      pinned += size() == 0 ? 0 : ((leaves_ - 1) / below + 1) * node_keys;
-      below /= K;
-    }
-    return (pinned < most ? pinned : most) / node_keys * node_keys;
+    return router_.pinned_size(steps, most);
   }
 
   /// Pivot i of all, from the root.
-  KOKKOS_FUNCTION Key pinned_key(size_type i) const { return pivots_[i]; }
+  KOKKOS_FUNCTION Key pinned_key(size_type i) const {
+    return router_.pinned_key(i);
+  }
 
  private:
   friend class PivotTree;
@@ -320,90 +268,24 @@ class PivotTree<Key, Value, MemorySpace, Layout, K>::Ref
     query::gather_lanes(group, own, keys);
     Index node[W];
     for (int w = 0; w < W; ++w) node[w] = 0;
-    for (int level = 0; level < exact_; ++level)
-      descend(levels_[level], group, top, keys, node);
+    router_.descend(group, top, keys, node, 0, router_.height,
+                    codes_ == nullptr && below_ == 1 ? Leaves::soon(entries_)
+                                                     : query::ReadSoon{});
     if (codes_ != nullptr) {
-      choose_leaf(levels_[exact_], group, own, node);
+      choose_leaf(group, own, node);
     } else if (below_ > 1) {
       for (int w = 0; w < W; ++w) node[w] = leaf_among(keys[w], node[w]);
     }
-    // The sums of flags stand above those of counts.
-    constexpr unsigned flag = std::bit_ceil(unsigned(leaf_keys) + 1);
-    unsigned counts[W];
-    constexpr unsigned added = finds ? flag : 0;
-    // The value beside a key is read again.
-    constexpr bool comes_back = finds && std::is_same_v<Layout, AoS>;
-    if (comes_back || leaves_stay_) {
-      count_in_leaves<query::Reuse::often, added>(group, keys, node, counts);
-    } else {
-      count_in_leaves<query::Reuse::never, added>(group, keys, node, counts);
-    }
-    query::sum_counts<leaf_keys + (finds ? flag * Group::size : 0)>(group,
-                                                                    counts);
-    for (int o = 0; o < Own; ++o) {
-      const unsigned sum = query::own_of(group, &counts[o * Group::size]);
-      const size_type position =
-          size_type(query::own_of(group, &node[o * Group::size])) * leaf_keys +
-          sum % flag;
-      const bool wanted = finds ? sum >= flag : position < size();
-      positions[o] = wanted ? position : size();
-    }
-  }
-
-  /// This lane's part of the numbers of keys below in the leaves `node`, and
-  /// `flag` more where one of them is equal.
-  template <query::Reuse reuse, unsigned flag, class Index, class Group, int W>
-  KOKKOS_FUNCTION void count_in_leaves(const Group& group, const Key (&keys)[W],
-                                       Index (&node)[W],
-                                       unsigned (&counts)[W]) const {
-    const Index last = Index(leaves_ - 1);
-    using Share =
-        decltype(query::load_entries<leaf_keys, reuse>(group, entries_, last));
-    Share shares[W];
-    for (int w = 0; w < W; ++w) {
-      node[w] = node[w] < last ? node[w] : last;
-      shares[w] = query::load_entries<leaf_keys, reuse>(
-          group, entries_, node[w] * Index(leaf_keys));
-    }
-    for (int w = 0; w < W; ++w) {
-      counts[w] = query::count_below(shares[w], keys[w]);
-      if constexpr (flag != 0)
-        counts[w] += query::holds(shares[w], keys[w]) ? flag : 0;
-    }
-  }
-
-  /// Steps from the nodes of a level to their children.
-  template <class Index, class Group, class Top, int W>
-  KOKKOS_FUNCTION void descend(const Level& level, const Group& group,
-                               const Top& top, const Key (&keys)[W],
-                               Index (&node)[W]) const {
-    const Key* pivots = pivots_ + level.offset;
-    const Index last = Index(level.nodes) - 1;
-    // All loads first: they are what takes time, and they overlap.
-    using Share = decltype(query::load_keys<node_keys>(group, pivots, last));
-    Share shares[W];
-    for (int w = 0; w < W; ++w) {
-      // Keys above all others lead past the level's end.
-      node[w] = node[w] < last ? node[w] : last;
-      const Index first = node[w] * Index(node_keys);
-      const bool is_pinned = top.holds(level.offset + first, node_keys);
-      shares[w] = query::load_keys<node_keys>(
-          group, is_pinned ? top.keys(pivots_) + level.offset : pivots, first);
-    }
-    unsigned counts[W];
-    for (int w = 0; w < W; ++w)
-      counts[w] = query::count_below(shares[w], keys[w]);
-    query::sum_counts<node_keys>(group, counts);
-    for (int w = 0; w < W; ++w) node[w] = node[w] * K + Index(counts[w]);
+    leaves_.template search<finds>(group, entries_, keys, node, positions);
   }
 
   /// Binary search of the leaves below child `child` of the last stored level.
   template <class Index>
   KOKKOS_FUNCTION Index leaf_among(const Key& key, Index child) const {
     const size_type first = size_type(child) * below_;
-    if (first >= leaves_) return Index(leaves_ - 1);
+    if (first >= leaves_.count) return Index(leaves_.count - 1);
     const size_type last =
-        first + below_ < leaves_ ? first + below_ - 1 : leaves_ - 1;
+        first + below_ < leaves_.count ? first + below_ - 1 : leaves_.count - 1;
     return leaf_between(key, Index(first), Index(last));
   }
 
@@ -426,11 +308,10 @@ class PivotTree<Key, Value, MemorySpace, Layout, K>::Ref
   /// Steps through the level of codes to leaves. A lane prepares and settles
   /// its own keys; the lanes count together.
   template <class Index, class Group, int Own>
-  KOKKOS_FUNCTION void choose_leaf(const Level& level, const Group& group,
-                                   const Key (&own)[Own],
+  KOKKOS_FUNCTION void choose_leaf(const Group& group, const Key (&own)[Own],
                                    Index (&node)[Own * Group::size]) const {
     constexpr int W = Own * Group::size;
-    const Index last = Index(level.nodes) - 1;
+    const Index last = Index(code_nodes_) - 1;
     for (int w = 0; w < W; ++w) node[w] = node[w] < last ? node[w] : last;
     std::uint8_t own_codes[Own];
     for (int o = 0; o < Own; ++o)
@@ -452,7 +333,7 @@ class PivotTree<Key, Value, MemorySpace, Layout, K>::Ref
     }
     query::sum_counts<node_codes>(group, below);
     query::sum_counts<node_codes>(group, not_above);
-    const Index last_leaf = Index(leaves_ - 1);
+    const Index last_leaf = Index(leaves_.count - 1);
     Index leaf[Own];
     for (int o = 0; o < Own; ++o) {
       // Pivots with the same code leave a choice.
@@ -481,56 +362,22 @@ class PivotTree<Key, Value, MemorySpace, Layout, K>::Ref
   /// nearest ancestor that has one.
   template <class Index>
   KOKKOS_FUNCTION Key fence(Index node, bool upper) const {
-    for (int level = exact_ - 1; level >= 0; --level) {
+    for (int level = router_.height - 1; level >= 0; --level) {
       const Index child = node % K;
       node /= K;
       if (child != (upper ? K - 1 : 0))
-        return pivots_[levels_[level].offset + size_type(node) * node_keys +
-                       child - (upper ? 0 : 1)];
+        return router_
+            .pivots[router_.levels[level].offset + size_type(node) * node_keys +
+                    child - (upper ? 0 : 1)];
     }
     return entries_.key(upper ? size() - 1 : 0);
   }
 
-  const Level* levels_ = nullptr;
-  const Key* pivots_ = nullptr;
+  query::PivotRouter<Key, K> router_;  ///< the levels of whole keys
+  Leaves leaves_;
   const std::uint8_t* codes_ = nullptr;
-  size_type leaves_ = 0;
+  size_type code_nodes_ = 0;
   size_type below_ = 1;
-  int exact_ = 0;
-  bool leaves_stay_ = true;
-};
-
-/// Writes the table of levels.
-template <class Key, class Value, class MemorySpace, class Layout, int K>
-struct PivotTree<Key, Value, MemorySpace, Layout, K>::WriteLevels {
-  Levels levels;
-  Level* table;
-
-  KOKKOS_FUNCTION void operator()(int level) const {
-    table[level] = levels.level[level];
-  }
-};
-
-/// Writes pivot i of all stored levels of whole keys.
-template <class Key, class Value, class MemorySpace, class Layout, int K>
-struct PivotTree<Key, Value, MemorySpace, Layout, K>::WritePivots {
-  typename Storage::Ref entries;
-  Key* pivots;
-  Levels levels;
-  size_type reach;  ///< leaves below a child of the root
-
-  KOKKOS_FUNCTION void operator()(size_type slot) const {
-    int level = 0;
-    size_type below = reach;
-    while (level + 1 < levels.exact && levels.level[level + 1].offset <= slot) {
-      ++level;
-      below /= K;
-    }
-    const size_type i = slot - levels.level[level].offset;
-    const size_type position = below * leaf_keys * (1 + i + i / node_keys) - 1;
-    pivots[slot] =
-        entries.key(position < entries.size ? position : entries.size - 1);
-  }
 };
 
 /// Writes code i of the level of codes.
@@ -552,60 +399,38 @@ template <class Exec>
 void PivotTree<Key, Value, MemorySpace, Layout, K>::build(
     const Exec& space, const PivotTreeOptions& options) {
   if (size() == 0) return;
-  Levels levels;
-  levels.leaves = (size() - 1) / leaf_keys + 1;
+  const size_type leaves = (size() - 1) / leaf_keys + 1;
   // Measured on an H100: random reads keep about 24 MiB of its L2 useful.
   const bool too_large = query::DeviceTraits<Exec>::is_gpu &&
-                         levels.leaves * sizeof(Key) > (size_type{16} << 20);
-  levels.codes = levels.leaves > 1 && sizeof(Key) > 1 &&
-                 (options.last_level == LastLevel::quantised ||
-                  (options.last_level == LastLevel::automatic && too_large));
+                         leaves * sizeof(Key) > (size_type{16} << 20);
+  bool coded = leaves > 1 && sizeof(Key) > 1 &&
+               (options.last_level == LastLevel::quantised ||
+                (options.last_level == LastLevel::automatic && too_large));
+  const size_type code_nodes = (leaves - 1) / (node_codes + 1) + 1;
   // Codes are of the last level only.
-  if (options.levels >= 0 && options.levels < depth_of(levels))
-    levels.codes = 0;
-  const int depth = depth_of(levels);
+  if (coded && options.levels >= 0 &&
+      options.levels < Levels::depth(code_nodes) + 1)
+    coded = false;
+  // Of whole keys.
+  const int depth = Levels::depth(coded ? code_nodes : leaves);
   const int stored =
-      options.levels < 0 ? depth : std::min(options.levels, depth);
-  levels.exact = stored - levels.codes;
-  size_type reach = 1;  // leaves below a child of the root
-  for (int level = 1; level < depth; ++level)
-    reach *= level + 1 == depth && levels.codes > 0 ? node_codes + 1 : K;
-  size_type pivots = 0;
-  levels.below = stored == 0 ? levels.leaves : reach;
-  for (int level = 0; level < stored; ++level) {
-    const bool coded = level == levels.exact;
-    const size_type children = coded ? node_codes + 1 : K;
-    if (level > 0) levels.below /= children;
-    const size_type nodes = (levels.leaves - 1) / (levels.below * children) + 1;
-    levels.level[level] = {coded ? 0 : pivots, nodes};
-    if (!coded) pivots += nodes * node_keys;
-  }
-  leaves_ = levels.leaves;
-  below_ = levels.below;
-  exact_ = levels.exact;
-
-  using Range = Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>;
-  const auto alloc = [&](const char* what) {
-    return Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
-                              std::string("kindex::PivotTree::") + what);
-  };
-  if (stored == 0) return;
-  levels_ = Kokkos::View<Level*, MemorySpace>(alloc("levels"), stored);
-  Kokkos::parallel_for("kindex::PivotTree::write_levels",
-                       Kokkos::RangePolicy<Exec>(space, 0, stored),
-                       WriteLevels{levels, levels_.data()});
-  if (pivots > 0) {
-    pivots_ = Kokkos::View<Key*, MemorySpace>(alloc("pivots"), pivots);
+      coded || options.levels < 0 ? depth : std::min(options.levels, depth);
+  for (int level = stored; level < depth; ++level) below_ *= K;
+  if (stored == 0 && !coded) below_ = leaves;
+  levels_ =
+      Levels(name(), space, entries_.ref(),
+             (coded ? size_type(node_codes + 1) : below_) * leaf_keys, stored);
+  if (coded) {
+    const size_type codes = code_nodes * node_codes;
+    const Kokkos::View<std::uint8_t*, MemorySpace> last(
+        Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
+                           std::string("kindex::PivotTree::codes")),
+        codes);
     Kokkos::parallel_for(
-        "kindex::PivotTree::write_pivots", Range(space, 0, pivots),
-        WritePivots{entries_.ref(), pivots_.data(), levels, reach});
-  }
-  if (levels.codes > 0) {
-    const size_type codes = levels.level[stored - 1].nodes * node_codes;
-    const Kokkos::View<std::uint8_t*, MemorySpace> last(alloc("codes"), codes);
-    Kokkos::parallel_for("kindex::PivotTree::write_codes",
-                         Range(space, 0, codes),
-                         WriteCodes{ref(), last.data()});
+        "kindex::PivotTree::write_codes",
+        Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>(space, 0,
+                                                                codes),
+        WriteCodes{ref(), last.data()});
     codes_ = last;
   }
 }

@@ -5,27 +5,11 @@
 /// \file
 /// The model of a learned index in memory, and copies of it in another.
 
+#include <kindex/build/Copy.hpp>
 #include <kindex/build/SegmentLevels.hpp>
 #include <kindex/query/SegmentRouter.hpp>
 
-#include <type_traits>
-
 namespace kindex::build {
-
-/// `source` in `Space`: itself if it is there, else a copy that `space` makes.
-template <class Space, class Exec, class View>
-auto copied_to(const Exec& space, const View& source) {
-  using Copy = Kokkos::View<typename View::data_type, Space>;
-  if constexpr (std::is_same_v<Space, typename View::memory_space>) {
-    return Copy(source);
-  } else {
-    const Copy copy(
-        Kokkos::view_alloc(space, Kokkos::WithoutInitializing, source.label()),
-        source.extent(0));
-    Kokkos::deep_copy(space, copy, source);
-    return copy;
-  }
-}
 
 /// Segments, the levels they form and the table of the lowest, owned and
 /// counted like a View; see query::SegmentRouter for what they mean.
