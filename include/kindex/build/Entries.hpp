@@ -7,6 +7,7 @@
 /// caller's input: what every index over an ascending array begins with.
 
 #include <kindex/build/Check.hpp>
+#include <kindex/build/HugePages.hpp>
 #include <kindex/build/Sort.hpp>
 
 #include <algorithm>
@@ -142,6 +143,17 @@ class AscendingOrder {
   KOKKOS_FUNCTION size_type rank_of(size_type slot) const { return slot; }
 };
 
+/// How entries are stored beside their order.
+struct StorageForm {
+  /// In blocks of `block_size` entries, the last padded with copies of the last
+  /// entry.
+  StorageForm(size_type block_size = 1, Pages of_host = Pages::ordinary)
+      : block(block_size), pages(of_host) {}
+
+  size_type block;  ///< what the number of slots is a multiple of
+  Pages pages;      ///< where the memory is a host's
+};
+
 /// Entries in memory, owned and counted like a View.
 ///
 /// \tparam Order where an entry of given rank stands: AscendingOrder, or what
@@ -171,6 +183,7 @@ class Entries {
   /// Takes the entries, and leaves none.
   Entries(Entries&& other) noexcept
       : size_(std::exchange(other.size_, 0)),
+        huge_bytes_(other.huge_bytes_),
         keys_(std::move(other.keys_)),
         values_(std::move(other.values_)),
         pairs_(std::move(other.pairs_)) {}
@@ -181,40 +194,41 @@ class Entries {
     values_ = std::move(other.values_);
     pairs_ = std::move(other.pairs_);
     size_ = size;
+    huge_bytes_ = other.huge_bytes_;
     return *this;
   }
   ~Entries() = default;
 
-  // For all of them: `name` of the index, for labels and messages; `block`:
-  // storage is padded to a multiple of it with copies of the last entry.
+  // For all of them: `name` of the index, for labels and messages.
 
   /// Sorts `keys` stably; values are row ids.
   template <class Exec, class Keys>
   static Entries from_unsorted(const char* name, const Exec& space,
-                               const Keys& keys, size_type block = 1) {
+                               const Keys& keys, const StorageForm& form = {}) {
     check_row_ids<Value>(name, keys.extent(0));
-    return sorted_by_key(name, space, input<Exec>(keys), row_ids(), block);
+    return sorted_by_key(name, space, input<Exec>(keys), row_ids(), form);
   }
 
   /// Sorts `keys` stably, and `values` with them.
   template <class Exec, class Keys, class Values>
+  requires Kokkos::is_view_v<Values>
   static Entries from_unsorted(const char* name, const Exec& space,
                                const Keys& keys, const Values& values,
-                               size_type block = 1) {
+                               const StorageForm& form = {}) {
     check_value_count(name, keys.extent(0), values.extent(0));
     return sorted_by_key(name, space, input<Exec>(keys),
-                         query::as_input(query::strided<Exec>(values)), block);
+                         query::as_input(query::strided<Exec>(values)), form);
   }
 
   /// Copies ascending `keys`; values are row ids.
   template <class Exec, class Keys>
   static Entries from_sorted(const char* name, const Exec& space,
                              const Keys& keys, Check check,
-                             size_type block = 1) {
+                             const StorageForm& form = {}) {
     check_row_ids<Value>(name, keys.extent(0));
     const auto k = input<Exec>(keys);
     if (check == Check::on) check_keys(name, space, k, true);
-    Entries entries(name, space, k.size, !is_soa, block);
+    Entries entries(name, space, k.size, !is_soa, form);
     entries.write(name, space, k, RowOrder{}, row_ids());
     return entries;
   }
@@ -223,11 +237,11 @@ class Entries {
   template <class Exec, class Keys, class Values>
   static Entries from_sorted(const char* name, const Exec& space,
                              const Keys& keys, const Values& values,
-                             Check check, size_type block = 1) {
+                             Check check, const StorageForm& form = {}) {
     check_value_count(name, keys.extent(0), values.extent(0));
     const auto k = input<Exec>(keys);
     if (check == Check::on) check_keys(name, space, k, true);
-    Entries entries(name, space, k.size, true, block);
+    Entries entries(name, space, k.size, true, form);
     entries.write(name, space, k, RowOrder{},
                   query::as_input(query::strided<Exec>(values)));
     return entries;
@@ -243,6 +257,9 @@ class Entries {
            pairs_.extent(0) * sizeof(Entry<Key, Value>);
   }
 
+  /// Bytes for which huge pages were asked, and not refused.
+  size_type huge_page_bytes() const { return huge_bytes_; }
+
   /// The entries as kernels see them.
   Ref ref() const {
     if constexpr (is_soa) {
@@ -256,12 +273,13 @@ class Entries {
  private:
   template <class Exec>
   Entries(const char* name, const Exec& space, size_type entries,
-          bool with_values, size_type block)
+          bool with_values, const StorageForm& form)
       : size_(entries) {
-    const size_type size =
-        entries == 0 ? 0
-                     : Order::front + (entries + block - 1) / block * block +
-                           Order::back;
+    const size_type size = entries == 0 ? 0
+                                        : Order::front +
+                                              (entries + form.block - 1) /
+                                                  form.block * form.block +
+                                              Order::back;
     const auto alloc = [&](const char* what) {
       return Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
                                 std::string("kindex::") + name + "::" + what);
@@ -274,6 +292,10 @@ class Entries {
       pairs_ =
           Kokkos::View<Entry<Key, Value>*, MemorySpace>(alloc("entries"), size);
     }
+    // Before the first write decides of which size pages are.
+    if (form.pages == Pages::huge)
+      huge_bytes_ = use_huge_pages(keys_) + use_huge_pages(values_) +
+                    use_huge_pages(pairs_);
   }
 
   /// Slots in front of the first entry, none where nothing is stored.
@@ -316,28 +338,29 @@ class Entries {
   static Entries sorted_by_key(const char* name, const Exec& space,
                                query::Strided<const Key> keys,
                                query::Strided<const Given> values,
-                               size_type block) {
+                               const StorageForm& form) {
     check_keys(name, space, keys, false);
     constexpr size_type most = std::numeric_limits<std::uint32_t>::max();
     return keys.size <= most
-               ? sorted_by_key<std::uint32_t>(name, space, keys, values, block)
-               : sorted_by_key<std::uint64_t>(name, space, keys, values, block);
+               ? sorted_by_key<std::uint32_t>(name, space, keys, values, form)
+               : sorted_by_key<std::uint64_t>(name, space, keys, values, form);
   }
 
   template <class Row, class Exec, class Given>
   static Entries sorted_by_key(const char* name, const Exec& space,
                                query::Strided<const Key> keys,
                                query::Strided<const Given> values,
-                               size_type block) {
+                               const StorageForm& form) {
     if (keys.size == 0) return Entries();
     constexpr bool rows_can_be_values =
         is_soa && std::is_same_v<Order, AscendingOrder> &&
         std::is_same_v<Row, Value> &&
         std::is_same_v<typename Exec::memory_space, MemorySpace>;
-    const bool rows_are_values = rows_can_be_values && values.data == nullptr;
+    const bool rows_are_values = rows_can_be_values && values.data == nullptr &&
+                                 form.pages == Pages::ordinary;
     const auto rows =
         sort_rows<Row>(std::string("kindex::") + name, space, keys);
-    Entries entries(name, space, keys.size, !rows_are_values, block);
+    Entries entries(name, space, keys.size, !rows_are_values, form);
     entries.write(name, space, keys, RowOrder::of(rows), values);
     if constexpr (rows_can_be_values) {
       if (rows_are_values) entries.values_ = rows;
@@ -346,6 +369,7 @@ class Entries {
   }
 
   size_type size_ = 0;
+  size_type huge_bytes_ = 0;
   Kokkos::View<Key*, MemorySpace> keys_;
   Kokkos::View<Value*, MemorySpace> values_;
   Kokkos::View<Entry<Key, Value>*, MemorySpace> pairs_;
