@@ -62,7 +62,9 @@ struct LookupKernel {
       typename GroupOn<Exec, Policy::one_key_per_lane ? Ref::most_lanes
                                                       : Ref::lanes>::type;
 
-  static constexpr int W = Traits::lookups_in_flight;
+  static constexpr int W = !Traits::is_gpu && Policy::in_flight > 0
+                               ? Policy::in_flight
+                               : Traits::lookups_in_flight;
   static constexpr int probes = Verb::probes;
   static constexpr bool sorts =
       Policy::sorting_team > 0 && Verb::is_reorderable&& Traits::can_sort_teams;

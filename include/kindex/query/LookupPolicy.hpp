@@ -72,6 +72,17 @@ struct OneKeyPerLane {};
 /// whose entries ascend in memory. A broken promise costs time, not results.
 struct SortedQueries {};
 
+/// A feature of BasicLookupPolicy: how many lookups a thread of a host takes in
+/// turns, so that their loads from memory overlap, instead of 16. The many
+/// threads of a GPU need no such help: there it changes nothing.
+///
+/// \tparam Lookups 1 to 64.
+template <int Lookups>
+struct InFlight {
+  static_assert(Lookups >= 1 && Lookups <= 64);
+  static constexpr int lookups = Lookups;  ///< in turns
+};
+
 /// In which order a team that sorts its lookups writes their results.
 enum class ResultOrder {
   restored,  ///< brought back to the caller's order in team scratch first
@@ -89,6 +100,11 @@ struct TeamSortTraits<TeamSorted<TeamSize, LookupsPerThread>> {
   static constexpr int team_size = TeamSize;
   static constexpr int lookups_per_thread = LookupsPerThread;
 };
+
+template <class Feature>
+inline constexpr int in_flight_v = 0;
+template <int Lookups>
+inline constexpr int in_flight_v<InFlight<Lookups>> = Lookups;
 
 }  // namespace impl
 
@@ -162,7 +178,7 @@ class LookupSettings {
 /// \endcode
 ///
 /// \tparam Features any of PinnedTop or BroadcastTop, TeamSorted,
-///   OneKeyPerLane, SortedQueries.
+///   OneKeyPerLane, SortedQueries, InFlight.
 template <class... Features>
 class BasicLookupPolicy : public LookupSettings {
   using Self = BasicLookupPolicy;
@@ -185,16 +201,21 @@ class BasicLookupPolicy : public LookupSettings {
   /// Lookups of each of them.
   static constexpr int sorted_per_thread =
       (impl::TeamSortTraits<Features>::lookups_per_thread + ... + 0);
+  /// Lookups that a thread of a host takes in turns, or 0 for the default.
+  static constexpr int in_flight = (impl::in_flight_v<Features> + ... + 0);
   static_assert(((std::is_same_v<Features, PinnedTop> ||
                   std::is_same_v<Features, BroadcastTop> ||
                   std::is_same_v<Features, OneKeyPerLane> ||
                   std::is_same_v<Features, SortedQueries> ||
+                  impl::in_flight_v<Features> > 0 ||
                   impl::TeamSortTraits<Features>::team_size > 0) &&
                  ...),
                 "kindex: not a feature of a lookup policy");
   static_assert((int(impl::TeamSortTraits<Features>::team_size > 0) + ... +
                  0) <= 1,
                 "kindex: a team sorts its lookups in one way");
+  static_assert((int(impl::in_flight_v<Features> > 0) + ... + 0) <= 1,
+                "kindex: one number of lookups is in flight");
   static_assert(!(pins && broadcasts),
                 "kindex: the top of the index is in one place");
   static_assert(!(queries_ascend && (sorting_team > 0 || pins || broadcasts)),
