@@ -385,4 +385,15 @@ bool is_available(NodeSearch how) {
   }
 }
 
+const char* name_of(NodeSearch how) {
+  switch (how) {
+    case NodeSearch::automatic: return "automatic";
+    case NodeSearch::scalar: return "scalar";
+    case NodeSearch::linear_avx2: return "linear_avx2";
+    case NodeSearch::hierarchical_avx2: return "hierarchical_avx2";
+    case NodeSearch::linear_avx512: return "linear_avx512";
+  }
+  return "unknown";
+}
+
 }  // namespace kindex

@@ -9,8 +9,10 @@
 
 #include "AnyIndex.hpp"
 #include "OneThread.hpp"
+#include "Spaces.hpp"
 #include "Tuned.hpp"
 
+#include <kindex/BPlusTree.hpp>
 #include <kindex/Eytzinger.hpp>
 #include <kindex/LearnedIndex.hpp>
 #include <kindex/PivotTree.hpp>
@@ -222,6 +224,37 @@ void add_learned_index_ablations(IndexList<Key, Value, Exec>& all) {
       }
     }
   variants.add_scheduling();
+}
+
+/// What a host gains by how it searches nodes, by lookups in turns and by
+/// pages; on a GPU, lanes with one key each, as the authors of the tree have
+/// them.
+template <class Key, class Value, class Exec>
+void add_b_plus_tree_ablations(IndexList<Key, Value, Exec>& all) {
+  using Index = BPlusTree<Key, Value, typename Exec::memory_space>;
+  Variants<Index, IndexList<Key, Value, Exec>> variants(all, "b_plus_tree");
+  if constexpr (is_host<Exec>) {
+    for (const auto how :
+         {NodeSearch::scalar, NodeSearch::linear_avx2,
+          NodeSearch::hierarchical_avx2, NodeSearch::linear_avx512})
+      if (is_available(how))
+        variants.add(name_of(how), LookupPolicy(),
+                     BPlusTreeOptions{how, Pages::huge});
+    variants.add("ordinary_pages", LookupPolicy(),
+                 BPlusTreeOptions{NodeSearch::automatic, Pages::ordinary});
+    const auto add_depth = [&]<int Lookups>() {
+      variants.add("in_flight_" + std::to_string(Lookups),
+                   BasicLookupPolicy<InFlight<Lookups>>(), BPlusTreeOptions());
+    };
+    add_depth.template operator()<1>();
+    add_depth.template operator()<2>();
+    add_depth.template operator()<4>();
+    add_depth.template operator()<8>();
+    add_depth.template operator()<16>();
+    add_depth.template operator()<32>();
+  } else {
+    variants.add_cooperation();
+  }
 }
 
 }  // namespace kindex::perf

@@ -22,6 +22,7 @@
 #include "cuda/ThrustLowerBound.hpp"
 #endif
 
+#include <kindex/BPlusTree.hpp>
 #include <kindex/Eytzinger.hpp>
 #include <kindex/HybridLearnedIndex.hpp>
 #include <kindex/LearnedIndex.hpp>
@@ -40,6 +41,8 @@ template <class Key, class Value, class Exec>
 void add_pivot_tree_ablations(IndexList<Key, Value, Exec>& all);
 template <class Key, class Value, class Exec>
 void add_learned_index_ablations(IndexList<Key, Value, Exec>& all);
+template <class Key, class Value, class Exec>
+void add_b_plus_tree_ablations(IndexList<Key, Value, Exec>& all);
 #endif
 
 template <class Key, class Value, class Exec>
@@ -52,6 +55,8 @@ IndexList<Key, Value, Exec> registered_indexes() {
   all.template add<SortedArray<Key, Value, Memory, AoS>>("sorted_array_aos");
   all.template add<PivotTree<Key, Value, Memory>>("pivot_tree");
   all.template add<PivotTree<Key, Value, Memory, AoS>>("pivot_tree_aos");
+  all.template add<BPlusTree<Key, Value, Memory>>("b_plus_tree");
+  all.template add<BPlusTree<Key, Value, Memory, AoS>>("b_plus_tree_aos");
   all.template add<Eytzinger<Key, Value, Memory>>("eytzinger");
   all.template add<LearnedIndex<Key, Value, Memory>>("learned_index");
   if constexpr (!is_host<Exec> && (sizeof(Key) == 4 || sizeof(Key) == 8)) {
@@ -107,6 +112,7 @@ IndexList<Key, Value, Exec> registered_indexes() {
     add_eytzinger_ablations(all);
     add_pivot_tree_ablations(all);
     add_learned_index_ablations(all);
+    add_b_plus_tree_ablations(all);
   }
 #endif
   return all;

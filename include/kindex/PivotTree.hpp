@@ -168,7 +168,7 @@ class PivotTree
   }
 
  private:
-  using Leaves = query::Leaves<typename Storage::Ref, leaf_keys>;
+  using Leaves = query::Leaves<typename Storage::Ref, leaf_keys, node_lanes>;
 
   // CUDA compiles no kernel whose type is private.
  public:
@@ -199,26 +199,15 @@ class PivotTree<Key, Value, MemorySpace, Layout, K>::Ref
   static constexpr int lanes = node_lanes;
   /// The same with one key each, where that is a power of two up to a warp.
   static constexpr int most_lanes =
-      lanes > 1 && leaf_keys <= 32 &&
-              (leaf_keys & (leaf_keys - 1)) == 0 && node_keys % leaf_keys == 0
-          ? leaf_keys
-          : lanes;
+      query::one_key_lanes<Key, node_keys, leaf_keys>;
   /// Measured on an H100 to lose by a third or more.
   static constexpr bool sorting_pays = false;
-  /// Whether partitions gain where they can. Measured on an H100: for values
-  /// that lie apart from their keys; for pairs from 512 MiB, except with keys
-  /// of 8 bytes in wide nodes; for keys alone not where codes keep the last
-  /// level in L2, nor in wide nodes whose last level fits it as it is (2^25
-  /// keys of 4 bytes: 22.6 instead of 26.6 billion lookups per second).
+  /// Whether partitions gain where they can: see query::Leaves; for keys alone
+  /// not where codes keep the last level in L2 (measured on an H100).
   KOKKOS_FUNCTION bool partitioning_pays(bool finds) const {
-    if constexpr (std::is_same_v<Layout, AoS>) {
-      return size() * entry_bytes >= size_type{512} << 20 &&
-             (sizeof(Key) < 8 || node_lanes < 4);
-    } else {
-      if (finds && entries_.values != nullptr) return true;
-      return codes_ == nullptr &&
-             (node_lanes < 4 || size() * sizeof(Key) >= size_type{512} << 20);
-    }
+    return (codes_ == nullptr || std::is_same_v<Layout, AoS> ||
+            leaves_.has_values_apart(finds, entries_)) &&
+           leaves_.partitioning_pays(finds, entries_);
   }
 
   /// A handle of the empty index.

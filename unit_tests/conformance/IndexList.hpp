@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <kindex/BPlusTree.hpp>
 #include <kindex/Eytzinger.hpp>
 #include <kindex/HybridLearnedIndex.hpp>
 #include <kindex/LearnedIndex.hpp>
@@ -44,6 +45,7 @@ using OnePerClass = ::testing::Types<
     Entry<kindex::SortedArray<Key, Triple,        MemorySpace, kindex::AoS>>,
     Entry<kindex::PivotTree<Key,   std::uint32_t, MemorySpace, kindex::SoA>>,
     Entry<kindex::PivotTree<Key,   std::uint64_t, MemorySpace, kindex::AoS>>,
+    Entry<kindex::BPlusTree<Key,   std::uint32_t, MemorySpace, kindex::SoA>>,
     Entry<kindex::Eytzinger<Key,   std::uint32_t, MemorySpace, kindex::SoA, 2>>,
     Entry<kindex::Eytzinger<Key,   std::uint64_t, MemorySpace, kindex::SoA, 9>>,
     Entry<kindex::LearnedIndex<Key, std::uint32_t, MemorySpace, kindex::SoA>>,

@@ -130,6 +130,13 @@ class PivotLevels {
         WritePivots<Entries, Key, K>{entries, pivots_.data(), shape, reach});
   }
 
+  /// All levels up to a single node.
+  template <class Exec, class Entries>
+  PivotLevels(const char* name, const Exec& space, const Entries& entries,
+              size_type unit, Pages pages)
+      : PivotLevels(name, space, entries, unit,
+                    depth((entries.size - 1) / unit + 1), pages) {}
+
   /// How many levels.
   int height() const { return static_cast<int>(levels_.extent(0)); }
 

@@ -24,6 +24,9 @@ enum class NodeSearch {
 /// for numbers of 4 and 8 bytes; other keys are searched one by one in any way.
 bool is_available(NodeSearch how);
 
+/// The name of an enumerator.
+const char* name_of(NodeSearch how);
+
 namespace query {
 
 /// `how`, or for NodeSearch::automatic what that means on this processor.

@@ -21,6 +21,16 @@ inline constexpr int node_lanes = [] {
                                                                         : 1;
 }();
 
+/// Lanes that read nodes of `Keys` keys and leaves of `Entries` entries
+/// together with one key each: as many as a leaf has, where that is a power of
+/// two up to a warp, else as node_lanes.
+template <class Key, int Keys, int Entries>
+inline constexpr int one_key_lanes =
+    node_lanes<Key, Keys> > 1 && Entries <= 32 &&
+            (Entries & (Entries - 1)) == 0 && Keys % Entries == 0
+        ? Entries
+        : node_lanes<Key, Keys>;
+
 namespace impl {
 
 /// `Count` elements that a thread loads at once where they are aligned.
