@@ -137,12 +137,12 @@ struct HierarchicalAvx2 {
   template <int stride, class Key>
   KINDEX_AVX2 static unsigned below(const Key* line, const Key& key) {
     constexpr int half = keys_of_line<Key, stride> / 2;
-    // The last key of the first half.
-    const bool upper = line[(half - 1) * stride] < key;
-    const auto* const bytes = reinterpret_cast<const char*>(line);
-    const unsigned lanes =
-        LinearAvx2::lanes_below(bytes + (upper ? 32 : 0), key);
-    return (upper ? unsigned(half) : 0U) +
+    // By the last key of the first half; a factor, since a branch would be
+    // mispredicted every other time.
+    const unsigned upper = line[(half - 1) * stride] < key ? 1 : 0;
+    const unsigned lanes = LinearAvx2::lanes_below(
+        reinterpret_cast<const char*>(line) + upper * 32, key);
+    return upper * half +
            static_cast<unsigned>(__builtin_popcount(lanes & key_lanes<stride>));
   }
   template <int stride, class Key>
