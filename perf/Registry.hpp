@@ -24,6 +24,7 @@
 
 #include <kindex/BPlusTree.hpp>
 #include <kindex/Eytzinger.hpp>
+#include <kindex/HybridBPlusTree.hpp>
 #include <kindex/HybridLearnedIndex.hpp>
 #include <kindex/LearnedIndex.hpp>
 #include <kindex/PivotTree.hpp>
@@ -62,6 +63,8 @@ IndexList<Key, Value, Exec> registered_indexes() {
   if constexpr (!is_host<Exec> && (sizeof(Key) == 4 || sizeof(Key) == 8)) {
     all.template add<OnHost<HybridLearnedIndex<Key, Value, Memory>>>(
         "hybrid_learned_index");
+    all.template add<OnHost<HybridBPlusTree<Key, Value, Memory>>>(
+        "hybrid_b_plus_tree");
     constexpr int half_line = 32 / sizeof(Key) + 1;
     using Narrow = PivotTree<Key, Value, Memory, SoA, half_line>;
     using NarrowAoS = PivotTree<Key, Value, Memory, AoS, half_line>;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <kindex/HybridBPlusTree.hpp>
 #include <kindex/HybridLearnedIndex.hpp>
 #include <limits>
 #include <map>
@@ -26,7 +27,9 @@ namespace kindex_test {
 namespace {
 
 using kindex::AoS;
+using kindex::BPlusTreeOptions;
 using kindex::HostBatches;
+using kindex::HybridBPlusTree;
 using kindex::HybridLearnedIndex;
 using kindex::LearnedIndexOptions;
 using kindex::LookupPolicy;
@@ -468,6 +471,90 @@ TYPED_TEST(Hybrids, KernelsOfBothStages) {
   EXPECT_EQ(routes, 3);
   EXPECT_EQ(finishes, 3);
   EXPECT_TRUE(allocations(events).empty());
+}
+
+// ---- trees ------------------------------------------------------------------
+
+template <class Exec, class Layout = SoA>
+using TreeOn = HybridBPlusTree<std::uint64_t, std::uint32_t,
+                               typename Exec::memory_space, Layout>;
+
+/// Sizes with and without inner nodes, buckets of all sizes, the last one
+/// short.
+TYPED_TEST(Hybrids, TreesAnswer) {
+  using Exec = TypeParam;
+  using Key = std::uint64_t;
+  Failures failures;
+  for (const std::size_t n : {35, 3000}) {
+    for (const auto& [name, keys] : key_sets<Key>(n)) {
+      auto queries = queries_around(keys);
+      queries.resize(std::min<std::size_t>(queries.size(), 1500));
+      const Asked<Host, Key> asked(name, keys, queries);
+      queries.resize(std::min<std::size_t>(queries.size(), 100));
+      const Asked<Host, Key> few(name, keys, queries);
+      const TreeOn<Exec> index(Exec{}, kindex::sorted, asked.device_keys);
+      EXPECT_EQ(index.size(), keys.size());
+      failures += check_verbs(Exec{}, index, asked, "tree");
+      failures += check_ref_answers(index, asked, "tree");
+      for (const size_type bucket : {1, 7, 64, 16384}) {
+        const HostBatches batches(
+            Exec{}, PipelineOptions().set_bucket_size(bucket).set_buffers(
+                        bucket == 7 ? 1 : 3));
+        failures += check_verbs(batches, index, bucket < 64 ? few : asked,
+                                "buckets of " + std::to_string(bucket));
+      }
+    }
+  }
+  EXPECT_TRUE(failures.empty()) << failures.text();
+}
+
+TYPED_TEST(Hybrids, TreesSayWhatTheyHold) {
+  using Exec = TypeParam;
+  std::vector<std::uint64_t> keys;
+  for (std::uint64_t i = 0; i < 20000; ++i) keys.push_back(i * i);
+  const auto given = to_device<Host>(keys);
+  const TreeOn<Exec> index(Exec{}, kindex::sorted, given, kindex::Check::on,
+                           BPlusTreeOptions{kindex::NodeSearch::scalar});
+  const kindex::BPlusTree<std::uint64_t, std::uint32_t, Kokkos::HostSpace>
+      on_host(Host{}, kindex::sorted, given);
+  constexpr bool is_shared =
+      std::is_same_v<typename Exec::memory_space, Kokkos::HostSpace>;
+  EXPECT_EQ(index.size(), 20000u);
+  EXPECT_EQ(index.height(), on_host.height());
+  EXPECT_EQ(index.node_search(), kindex::NodeSearch::scalar);
+  EXPECT_EQ(index.leaf_bytes(), on_host.leaf_bytes());
+  EXPECT_EQ(index.inner_bytes(), on_host.inner_bytes());
+  EXPECT_EQ(index.memory_bytes(),
+            on_host.memory_bytes() + (is_shared ? 0 : on_host.inner_bytes()));
+  static_assert(
+      std::is_same_v<decltype(HybridBPlusTree(Exec{}, kindex::sorted, given)),
+                     TreeOn<Exec>>);
+  expect_error(
+      [&] {
+        const TreeOn<Exec> refused(
+            Exec{}, given,
+            BPlusTreeOptions{static_cast<kindex::NodeSearch>(99)});
+      },
+      {"BPlusTree", "options.node_search"});
+}
+
+/// Positions of large indexes come rounded down.
+TYPED_TEST(Hybrids, TreesEndSearchesFromEarlierLeaves) {
+  if (!std::is_same_v<TypeParam, Host>) GTEST_SKIP() << "a test of the host";
+  std::vector<std::uint64_t> keys;
+  for (std::uint64_t i = 0; i < 1000; ++i) keys.push_back(10 * (i / 3));
+  const TreeOn<Host> index(Host{}, kindex::sorted, to_device<Host>(keys));
+  const auto ref = index.ref();
+  for (std::uint64_t q = 0; q < 3400; ++q) {
+    const std::uint64_t asked[1] = {q};
+    const size_type rank =
+        std::lower_bound(keys.begin(), keys.end(), q) - keys.begin();
+    for (const size_type back : {0, 8, 64, 1000}) {
+      size_type positions[1] = {(rank > back ? rank - back : 0) / 8 * 8};
+      ref.template finish<false>(kindex::query::SingleLane(), asked, positions);
+      ASSERT_EQ(positions[0], rank) << q << ", " << back;
+    }
+  }
 }
 
 // ---- guesses, whatever they are ---------------------------------------------

@@ -257,6 +257,37 @@ class BPlusTree<Key, Value, MemorySpace, Layout>::Ref
     }
   }
 
+  /// The same from positions on that are not behind the leaves of the keys, nor
+  /// far before them: those that router() leads to, maybe rounded down. See
+  /// query::Hybrid.
+  template <bool finds, class Group, int Own>
+  KOKKOS_FUNCTION void finish(const Group& group, const Key (&own)[Own],
+                              size_type (&positions)[Own]) const {
+    constexpr int W = Own * Group::size;
+    size_type leaf[W];
+    Key keys[W];
+    query::gather_lanes(group, own, keys);
+    query::gather_lanes(group, positions, leaf);
+    if (size() == 0) {
+      for (int o = 0; o < Own; ++o) positions[o] = 0;
+      return;
+    }
+    for (int w = 0; w < W; ++w) {
+      leaf[w] /= leaf_keys;
+      // In a line that is read anyway.
+      while (leaf[w] + 1 < leaves_.count &&
+             entries_.key(leaf[w] * leaf_keys + leaf_keys - 1) < keys[w])
+        ++leaf[w];
+    }
+    leaves_.template search<finds>(group, entries_, keys, leaf, positions);
+  }
+
+  /// Has a host fetch what `finish` reads first from a guess; not where there
+  /// are no entries.
+  KOKKOS_FUNCTION void prefetch(size_type guess) const {
+    query::prefetch(&entries_.key(guess < size() ? guess : size() - 1));
+  }
+
   /// How many pivots are pinned for `steps` levels (−1: all), at most `most`,
   /// in whole nodes.
   KOKKOS_FUNCTION size_type pinned_size(int steps, size_type most) const {

@@ -45,7 +45,6 @@ class HybridLearnedIndex
     : public query::BulkQueries<
           HybridLearnedIndex<Key, Value, MemorySpace, Layout>, Key, Value,
           MemorySpace, query::Hybrid> {
-  using Host = Kokkos::DefaultHostExecutionSpace;
   using HostIndex = LearnedIndex<Key, Value, Kokkos::HostSpace, Layout>;
   using Model = build::SegmentModel<Key, MemorySpace>;
 
@@ -165,18 +164,8 @@ class HybridLearnedIndex
   static HostIndex on_host(const Exec& space,
                            const LearnedIndexOptions& options,
                            const Arguments&... arguments) {
-    static_assert(
-        Kokkos::SpaceAccessibility<Exec, MemorySpace>::accessible,
-        "kindex: the index's memory cannot be accessed from the execution "
-        "space of the instance given");
-    static_assert((query::impl::can_access<Host, Arguments>() && ...),
-                  "kindex: a hybrid index is built from keys and values in "
-                  "memory that the host can access");
-    const Host host;
-    space.fence("kindex::HybridLearnedIndex::earlier_work");
-    HostIndex index(host, arguments..., options);
-    host.fence("kindex::HybridLearnedIndex::build");
-    return index;
+    return query::built_on_host<HostIndex, MemorySpace>(name(), space,
+                                                        arguments..., options);
   }
 
   template <class Exec>

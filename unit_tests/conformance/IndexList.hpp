@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <kindex/BPlusTree.hpp>
 #include <kindex/Eytzinger.hpp>
+#include <kindex/HybridBPlusTree.hpp>
 #include <kindex/HybridLearnedIndex.hpp>
 #include <kindex/LearnedIndex.hpp>
 #include <kindex/PivotTree.hpp>
@@ -50,6 +51,7 @@ using OnePerClass = ::testing::Types<
     Entry<kindex::Eytzinger<Key,   std::uint64_t, MemorySpace, kindex::SoA, 9>>,
     Entry<kindex::LearnedIndex<Key, std::uint32_t, MemorySpace, kindex::SoA>>,
     Entry<kindex::LearnedIndex<Key, std::uint64_t, MemorySpace, kindex::AoS>>,
+    Entry<kindex::HybridBPlusTree<Key, std::uint64_t, MemorySpace, kindex::AoS>, Offers::everything, Views::on_the_host>,
     Entry<kindex::HybridLearnedIndex<Key, std::uint32_t, MemorySpace, kindex::SoA>, Offers::everything, Views::on_the_host>
 >;
 // clang-format on

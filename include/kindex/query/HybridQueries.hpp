@@ -33,7 +33,8 @@ struct InOneMemory {
 /// Such an index has `ref()`, the handle for the host, with
 /// - `template <bool finds, class Group, int Own> void finish(const Group&,
 ///   const Key (&keys)[Own], size_type (&positions)[Own]) const`: `search` from
-///   positions on, which are guesses of any quality;
+///   positions on, which are the guesses of its router, rounded down where 32
+///   bits do not hold them;
 /// - maybe `void prefetch(size_type guess) const`: has the host fetch what
 ///   `finish` reads first; not called where there are no entries;
 ///
@@ -234,6 +235,32 @@ void run_hybrid(const std::string& label, const Space& space,
                     bucket.count, LookupPolicy());
         host.fence(label + "::finish");
       });
+}
+
+/// The part of a hybrid index that is on the host: fences `space`, so that
+/// earlier work may write keys and values, builds it there with all threads and
+/// returns when it is built.
+///
+/// \tparam HostIndex what is built.
+/// \tparam MemorySpace memory of the device.
+/// \param name of the hybrid index, for labels.
+/// \param arguments of HostIndex, behind the instance.
+template <class HostIndex, class MemorySpace, class Exec, class... Arguments>
+HostIndex built_on_host(const std::string& name, const Exec& space,
+                        const Arguments&... arguments) {
+  static_assert(
+      Kokkos::SpaceAccessibility<Exec, MemorySpace>::accessible,
+      "kindex: the index's memory cannot be accessed from the execution "
+      "space of the instance given");
+  using Host = Kokkos::DefaultHostExecutionSpace;
+  static_assert((impl::can_access<Host, Arguments>() && ...),
+                "kindex: a hybrid index is built from keys and values in "
+                "memory that the host can access");
+  const Host host;
+  space.fence("kindex::" + name + "::earlier_work");
+  HostIndex index(host, arguments...);
+  host.fence("kindex::" + name + "::build");
+  return index;
 }
 
 }  // namespace kindex::query
