@@ -7,6 +7,9 @@
 
 #include <kindex/BPlusTree.hpp>
 
+#include <algorithm>
+#include <limits>
+
 namespace kindex {
 
 /// A BPlusTree whose leaves stay in host memory, as many as fit there, while a
@@ -25,6 +28,9 @@ namespace kindex {
 /// earlier work on `space`, which it fences, and returns when the results are
 /// there; HostBatches in the place of `space` control buckets and memory. More
 /// in query::BulkQueries.
+///
+/// Where the device is slower than the host, the host may follow the topmost
+/// levels, too (set_division), as many as measuring says (balance).
 ///
 /// Cost per point query: its bytes to the device, 4 bytes back, a line per
 /// level there, and on the host one line of keys (and one of values, except for
@@ -133,12 +139,86 @@ class HybridBPlusTree : public query::BulkQueries<
   /// As BPlusTree::huge_page_bytes, of the host's part.
   size_type huge_page_bytes() const { return index_.huge_page_bytes(); }
 
+  /// How searches are divided between host and device; at first, the host ends
+  /// them only.
+  WorkDivision division() const { return division_; }
+
+  /// Sets how searches are divided, of this copy of the index. What the host
+  /// does of inner nodes costs it a kernel or two per bucket, and 4 bytes more
+  /// per probe to the device.
+  ///
+  /// \throws Error if there are less levels than `division.levels`, one more
+  ///   for a share above 0, or if the share is not in [0, 1].
+  void set_division(const WorkDivision& division) {
+    constexpr const char* function = "kindex::HybridBPlusTree::set_division";
+    if (division.levels < 0 || division.levels > height())
+      impl::fail(function, "division.levels is ", division.levels,
+                 ", not in 0...", height());
+    if (!(division.share >= 0 && division.share <= 1))
+      impl::fail(function, "division.share is ", division.share,
+                 ", not in [0, 1]");
+    if (division.share > 0 && division.levels == height())
+      impl::fail(function, "division.share is ", division.share,
+                 ", but there is no level below the ", height(),
+                 " of division.levels");
+    division_ = division;
+  }
+
+  /// Sets the division of work under which `lower_bound` of a sample of queries
+  /// is answered fastest, and returns it. To be called again where the machine
+  /// has other work to do, or queries are others. Measures: some 10 to 20
+  /// divisions, four batches each, on a machine that should be as loaded as it
+  /// is going to be.
+  ///
+  /// \param space as for all verbs.
+  /// \param sample several buckets of queries, in memory that the host can
+  ///   access.
+  template <class Space, class Queries>
+  WorkDivision balance(const Space& space, const Queries& sample) {
+    division_ = {};
+    if (size() == 0 || sample.extent(0) == 0) return division_;
+    const Kokkos::View<size_type*, Kokkos::HostSpace> ranks(
+        Kokkos::view_alloc(
+            Kokkos::WithoutInitializing,
+            std::string("kindex::HybridBPlusTree::balance::ranks")),
+        sample.extent(0));
+    HybridBPlusTree tried = *this;
+    division_ =
+        query::find_division(height(), [&](const WorkDivision& division) {
+          tried.division_ = division;
+          double seconds = std::numeric_limits<double>::infinity();
+          // The first of them may allocate.
+          for (int i = 0; i < 4; ++i) {
+            const Kokkos::Timer timer;
+            tried.lower_bound(space, sample, ranks);
+            seconds = std::min(seconds, timer.seconds());
+          }
+          return seconds;
+        });
+    return division_;
+  }
+
   /// The handle for kernels of the host: trivially copyable, non-owning.
   Ref ref() const { return index_.ref(); }
 
   /// The handle of the inner nodes for kernels of the device: trivially
   /// copyable, non-owning. For query::BulkQueries.
   Router router() const { return levels_.router(index_.node_search()); }
+
+  /// The host's first levels. For query::BulkQueries.
+  query::HybridHead<Router> head() const {
+    query::HybridHead<Router> head{index_.router(), division_};
+    // Nodes, and some behind a level's end, are handed on in 32 bits.
+    const auto nodes_fit = [&](int level) {
+      const size_type nodes = level < height() ? head.router.levels[level].nodes
+                                               : head.router.units;
+      return nodes < size_type{1} << 31;
+    };
+    while (head.division.levels > 0 &&
+           !nodes_fit(head.division.levels + (head.division.share > 0 ? 1 : 0)))
+      head.division = {head.division.levels - 1, 0};
+    return head;
+  }
 
  private:
   template <class Exec, class... Arguments>
@@ -156,6 +236,7 @@ class HybridBPlusTree : public query::BulkQueries<
 
   HostIndex index_;
   Levels levels_;
+  WorkDivision division_;
 };
 
 /// \cond

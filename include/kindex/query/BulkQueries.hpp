@@ -384,12 +384,22 @@ class BulkQueries {
   void run(const Space& space, const char* verb_name, const Verb& verb,
            size_type queries, const Policy& policy) const {
     if constexpr (Site::is_hybrid) {
-      run_hybrid(label(verb_name), space, index().router(), index().ref(), verb,
-                 queries, policy);
+      run_hybrid(label(verb_name), space, index().router(), head_of(index()),
+                 index().ref(), verb, queries, policy);
     } else if constexpr (Site::is_staged) {
       run_staged(space, verb_name, verb, queries, policy);
     } else {
       run_near(space, verb_name, verb, queries, policy);
+    }
+  }
+
+  /// What the host does of a hybrid index before the device.
+  template <class HybridIndex>
+  static auto head_of(const HybridIndex& index) {
+    if constexpr (requires { index.head(); }) {
+      return index.head();
+    } else {
+      return NoHead{};
     }
   }
 

@@ -8,6 +8,7 @@
 #include <kindex/query/HostBatches.hpp>
 #include <kindex/query/LookupKernel.hpp>
 #include <kindex/query/Verbs.hpp>
+#include <kindex/query/WorkDivision.hpp>
 
 #include <bit>
 
@@ -44,6 +45,19 @@ struct InOneMemory {
 /// - `template <class Index, class Group, class Top, int Own> void route(const
 ///   Group&, const Top&, const Key (&keys)[Own], Index (&guesses)[Own]) const`,
 ///   not called where there are no entries.
+///
+/// Or its search can be divided between both: then `router()` has instead of
+/// `route`
+/// - `static constexpr bool is_divisible = true` and `int height`, its levels;
+/// - `template <class Index, class Group, class Top, int Own> void walk(const
+///   Group&, const Top&, const Key (&keys)[Own], Index (&nodes)[Own], int from,
+///   int until) const`: from nodes of one level, at first 0, to those of
+///   another; what the host hands on fits 32 bits;
+/// - `template <class Index> Index position_of(Index node) const`: the guess
+/// for
+///   what is behind the last level;
+///
+/// and the index `HybridHead head()`.
 struct Hybrid {
   /// Where entries are.
   template <class MemorySpace>
@@ -52,6 +66,28 @@ struct Hybrid {
   template <class Space, class... Views>
   using site = impl::HybridSite<Space, Views...>;
 };
+
+/// What the host does before the device.
+///
+/// \tparam Router that of the device.
+template <class Router>
+struct HybridHead {
+  Router router;          ///< the same in host memory
+  WorkDivision division;  ///< within its levels
+};
+
+/// Searches begin on the device.
+struct NoHead {};
+
+namespace impl {
+
+/// Whether searches by `Router` can be divided.
+template <class Router>
+concept Divisible = requires {
+  requires Router::is_divisible;
+};
+
+}  // namespace impl
 
 // ---- the device's part ------------------------------------------------------
 
@@ -67,6 +103,9 @@ struct RouterRef {
 
   Router router;
   size_type entries;
+  int from = 0;      ///< where searches are divided: the first level
+  int until = 0;     ///< the level behind the last
+  bool ends = true;  ///< whether guesses follow
 
   KOKKOS_FUNCTION size_type size() const { return entries; }
   size_type pinned_size(int steps, size_type most) const {
@@ -98,7 +137,14 @@ struct RouterRef {
                              const Key (&keys)[Own],
                              size_type (&guesses)[Own]) const {
     Index near[Own];
-    router.route(group, top, keys, near);
+    if constexpr (impl::Divisible<Router>) {
+      for (int o = 0; o < Own; ++o) near[o] = static_cast<Index>(guesses[o]);
+      router.walk(group, top, keys, near, from, until);
+      if (ends)
+        for (int o = 0; o < Own; ++o) near[o] = router.position_of(near[o]);
+    } else {
+      router.route(group, top, keys, near);
+    }
     for (int o = 0; o < Own; ++o) guesses[o] = near[o];
   }
 };
@@ -114,7 +160,12 @@ struct RouteVerb {
   Strided<const Query> hi;  ///< the same, or where they end
   std::uint32_t* guesses;   ///< `probes` per query
   int shift;                ///< bits that guesses leave out
+  /// Where the host led the probes, `probes` per query; null: nowhere.
+  const std::uint32_t* starts = nullptr;
 
+  KOKKOS_FUNCTION size_type guess(size_type i, int p) const {
+    return starts == nullptr ? 0 : starts[i * probes + p];
+  }
   KOKKOS_FUNCTION void make_probes(size_type i,
                                    Probe<Key> (&probe)[probes]) const {
     if constexpr (wanted != Bounds::upper) probe[0] = lower_probe<Key>(lo(i));
@@ -187,45 +238,163 @@ auto staged_queries(const Verb& verb) {
 
 }  // namespace impl
 
+namespace impl {
+
+/// How a bucket of a hybrid batch lies in staging memory, and who searches what
+/// of it.
+///
+/// \tparam Asked StagedRanges.
+template <class Key, class Router, class Head, class Verb, class Asked>
+struct HybridBucket {
+  using Query = typename Asked::query_type;
+  using Routing = RouterRef<Key, Router>;
+  static constexpr int probes = Verb::probes;
+  static constexpr size_type start_bytes = probes * sizeof(std::uint32_t);
+  /// The larger alignment comes first, so that both are aligned.
+  static constexpr bool queries_lead = alignof(Query) >= alignof(std::uint32_t);
+
+  const std::string& label;
+  const Router& router;
+  const Head& head;
+  const Asked& asked;
+  size_type entries;
+  int shift;  ///< bits that guesses leave out
+
+  /// Whether the host begins with searches.
+  bool is_divided() const {
+    if constexpr (Divisible<Router>) {
+      return entries > 0 &&
+             (head.division.levels > 0 || head.division.share > 0);
+    } else {
+      return false;
+    }
+  }
+
+  size_type in_bytes() const {
+    return asked.in_bytes() + (is_divided() ? start_bytes : 0);
+  }
+
+  /// Copies queries to staging memory and does the host's levels.
+  void fill(const Bucket& bucket, std::byte* in) const {
+    asked.fill(bucket, in + queries_begin(bucket));
+    if constexpr (Divisible<Router>) {
+      if (!is_divided()) return;
+      using Host = Kokkos::DefaultHostExecutionSpace;
+      const Host host;
+      auto* const starts =
+          reinterpret_cast<std::uint32_t*>(in + starts_begin(bucket));
+      const int levels = head.division.levels;
+      const size_type cut = more_until(bucket);
+      route(host, "::head", head.router, {0, cut}, 0, levels + 1, false, bucket,
+            in, nullptr, starts, 0, LookupPolicy());
+      if (levels > 0)
+        route(host, "::head", head.router, {cut, bucket.count}, 0, levels,
+              false, bucket, in, nullptr, starts, 0, LookupPolicy());
+      host.fence(label + "::head");
+    }
+  }
+
+  /// Launches the device's levels.
+  template <class Exec, class Policy>
+  void search(const Exec& space, const Bucket& bucket, const std::byte* in,
+              std::byte* out, const Policy& policy) const {
+    auto* const guesses = reinterpret_cast<std::uint32_t*>(out);
+    int height = 0, levels = 0;
+    const std::uint32_t* starts = nullptr;
+    size_type cut = 0;
+    if constexpr (Divisible<Router>) {
+      height = router.height;
+      if (is_divided()) {
+        levels = head.division.levels;
+        cut = more_until(bucket);
+        starts =
+            reinterpret_cast<const std::uint32_t*>(in + starts_begin(bucket));
+      }
+    }
+    route(space, "::route", router, {0, cut}, levels + 1, height, true, bucket,
+          in, starts, guesses, shift, policy);
+    route(space, "::route", router, {cut, bucket.count}, levels, height, true,
+          bucket, in, levels > 0 ? starts : nullptr, guesses, shift, policy);
+  }
+
+ private:
+  /// Queries [first, second) of a bucket.
+  using Part = Kokkos::pair<size_type, size_type>;
+
+  size_type queries_begin(const Bucket& bucket) const {
+    return is_divided() && !queries_lead ? bucket.count * start_bytes : 0;
+  }
+  size_type starts_begin(const Bucket& bucket) const {
+    return queries_lead ? bucket.count * asked.in_bytes() : 0;
+  }
+  /// The end of the queries for which the host does one level more.
+  size_type more_until(const Bucket& bucket) const {
+    return std::min(
+        bucket.count,
+        static_cast<size_type>(
+            head.division.share * static_cast<double>(bucket.count) + 0.5));
+  }
+
+  template <class Exec, class Policy>
+  void route(const Exec& space, const char* stage, const Router& by,
+             const Part& part, int from, int until, bool ends,
+             const Bucket& bucket, const std::byte* in,
+             const std::uint32_t* starts, std::uint32_t* to, int left_out,
+             const Policy& policy) const {
+    const auto [begin, end] = part;
+    if (begin == end) return;
+    const auto staged = asked.in_bucket(bucket, in + queries_begin(bucket));
+    run_lookups(label + stage, space, Routing{by, entries, from, until, ends},
+                RouteVerb<Key, Query, Verb::bounds>{
+                    staged.lo.from(begin, end), staged.hi.from(begin, end),
+                    to + begin * probes, left_out,
+                    starts == nullptr ? nullptr : starts + begin * probes},
+                end - begin, policy);
+  }
+};
+
+}  // namespace impl
+
 /// Runs `verb`, whose Views the host can access, on an index whose entries are
 /// there, too, and whose search order `router` is where `space` searches:
 /// bucket by bucket, one kernel there and one on the host. Returns when all is
 /// done. Moves the queries to the device (once where ranges begin and end at
-/// the same) and 4 bytes per probe back.
+/// the same) and 4 bytes per probe back. Where the host does the first levels,
+/// one or two kernels more on either side, and 4 bytes more per probe to the
+/// device.
 ///
 /// \param space an instance of the device, or HostBatches.
+/// \param head HybridHead or NoHead.
 /// \param policy of the device's kernels.
-template <class Space, class Router, class Ref, class Verb, class Policy>
+template <class Space, class Router, class Head, class Ref, class Verb,
+          class Policy>
 void run_hybrid(const std::string& label, const Space& space,
-                const Router& router, const Ref& ref, const Verb& verb,
-                size_type queries, const Policy& policy) {
+                const Router& router, const Head& head, const Ref& ref,
+                const Verb& verb, size_type queries, const Policy& policy) {
   using Exec = typename impl::InstanceOf<Space>::type;
   using Host = Kokkos::DefaultHostExecutionSpace;
   using Key = typename Ref::key_type;
-  using Routing = RouterRef<Key, Router>;
   constexpr int guess_bits = 32;
   const int used = std::bit_width(ref.size());
   const int shift = used > guess_bits ? used - guess_bits : 0;
   const auto asked = impl::staged_queries(verb);
-  using Query = typename decltype(asked)::query_type;
+  const impl::HybridBucket<Key, Router, Head, Verb,
+                           std::decay_t<decltype(asked)>>
+      divided{label, router, head, asked, ref.size(), shift};
+  const size_type in_bytes = divided.in_bytes();
   const size_type out_bytes = Verb::probes * sizeof(std::uint32_t);
   const Host host;
   const auto& place = impl::pipeline_for(space);
   place.pipeline().run(
       impl::InstanceOf<Space>::get(space),
       PipelineBatch{
-          queries, asked.in_bytes(), out_bytes,
-          impl::host_bucket_size(queries, asked.in_bytes() + out_bytes), 3,
-          asked.template source<Exec>()},
-      [&](const Bucket& bucket, std::byte* in) { asked.fill(bucket, in); },
+          queries, in_bytes, out_bytes,
+          impl::host_bucket_size(queries, in_bytes + out_bytes), 3,
+          divided.is_divided() ? nullptr : asked.template source<Exec>()},
+      [&](const Bucket& bucket, std::byte* in) { divided.fill(bucket, in); },
       [&](const Exec& instance, const Bucket& bucket, const std::byte* in,
           std::byte* out) {
-        const auto staged = asked.in_bucket(bucket, in);
-        run_lookups(label + "::route", instance, Routing{router, ref.size()},
-                    RouteVerb<Key, Query, Verb::bounds>{
-                        staged.lo, staged.hi,
-                        reinterpret_cast<std::uint32_t*>(out), shift},
-                    bucket.count, policy);
+        divided.search(instance, bucket, in, out, policy);
       },
       [&](const Bucket& bucket, const std::byte* out) {
         run_lookups(label + "::finish", host, GuidedRef<Ref>(ref),

@@ -22,7 +22,8 @@ namespace kindex::query {
 template <class Key, int K>
 struct PivotRouter {
   using pinned_type = Key;  ///< what the search order consists of
-  static constexpr int node_keys = K - 1;  ///< pivots of a node
+  static constexpr bool is_divisible = true;  ///< see Hybrid
+  static constexpr int node_keys = K - 1;     ///< pivots of a node
   /// Lanes that read a node together.
   static constexpr int lanes = node_lanes<Key, node_keys>;
 
@@ -54,22 +55,27 @@ struct PivotRouter {
       step(levels[level], group, top, keys, node);
   }
 
-  /// Where each lane's own keys are expected among the entries: at the first
-  /// entry of their unit.
+  /// Leads each lane's own keys from nodes of level `from` to those of level
+  /// `until`, or to units behind the last.
   template <class Index, class Group, class Top, int Own>
-  KOKKOS_FUNCTION void route(const Group& group, const Top& top,
-                             const Key (&own)[Own], Index (&near)[Own]) const {
+  KOKKOS_FUNCTION void walk(const Group& group, const Top& top,
+                            const Key (&own)[Own], Index (&at)[Own], int from,
+                            int until) const {
     constexpr int W = Own * Group::size;
     Key keys[W];
-    gather_lanes(group, own, keys);
     Index node[W];
-    for (int w = 0; w < W; ++w) node[w] = 0;
-    descend(group, top, keys, node, 0, height, {});
+    gather_lanes(group, own, keys);
+    gather_lanes(group, at, node);
+    descend(group, top, keys, node, from, until, {});
+    for (int o = 0; o < Own; ++o) at[o] = own_of(group, &node[o * Group::size]);
+  }
+
+  /// The position of the first entry of a unit, or of the last one for those
+  /// behind it.
+  template <class Index>
+  KOKKOS_FUNCTION Index position_of(Index at) const {
     const Index last = Index(units - 1);
-    for (int o = 0; o < Own; ++o) {
-      const Index at = own_of(group, &node[o * Group::size]);
-      near[o] = (at < last ? at : last) * Index(unit);
-    }
+    return (at < last ? at : last) * Index(unit);
   }
 
   /// How many pivots are pinned for `steps` levels (−1: all), at most `most`,
