@@ -51,8 +51,11 @@ struct PivotRouter {
                          W, until == height ? below : ReadSoon{});
            return;))
     }
-    for (int level = from; level < until; ++level)
-      step(levels[level], group, top, keys, node);
+    // By address: an index would take registers that nvcc does not have to
+    // spare.
+    for (const PivotLevel* level = levels + from; level < levels + until;
+         ++level)
+      step(*level, group, top, keys, node);
   }
 
   /// Leads each lane's own keys from nodes of level `from` to those of level
