@@ -10,9 +10,12 @@
 
 #include <kindex/Types.hpp>
 #include <kindex/query/BulkQueries.hpp>
+#include <kindex/query/WorkDivision.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
 namespace kindex::perf {
 
@@ -81,6 +84,9 @@ class OnHost {
 
   std::uint64_t memory_bytes() const { return index_.memory_bytes(); }
 
+ protected:
+  Index index_;
+
  private:
   template <class Exec, class View>
   static auto copy(const Exec& space, const View& view) {
@@ -92,8 +98,20 @@ class OnHost {
     space.fence("kindex_bench: keys are in host memory");
     return on_host;
   }
+};
 
-  Index index_;
+/// The same with the work divided, by as many levels as there are.
+template <class Index>
+class Divided : public OnHost<Index> {
+ public:
+  template <class Exec, class... Arguments>
+  requires std::is_constructible_v<OnHost<Index>, Exec, Arguments...> Divided(
+      const Exec& space, WorkDivision division, const Arguments&... arguments)
+      : OnHost<Index>(space, arguments...) {
+    division.levels = std::min(division.levels, this->index_.height());
+    if (division.levels == this->index_.height()) division.share = 0;
+    this->index_.set_division(division);
+  }
 };
 
 }  // namespace kindex::perf

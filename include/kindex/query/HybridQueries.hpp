@@ -104,7 +104,7 @@ struct RouterRef {
   Router router;
   size_type entries;
   int from = 0;      ///< where searches are divided: the first level
-  int until = 0;     ///< the level behind the last
+  int until = -1;    ///< the level behind the last; below 0: all levels
   bool ends = true;  ///< whether guesses follow
 
   KOKKOS_FUNCTION size_type size() const { return entries; }
@@ -139,7 +139,8 @@ struct RouterRef {
     Index near[Own];
     if constexpr (impl::Divisible<Router>) {
       for (int o = 0; o < Own; ++o) near[o] = static_cast<Index>(guesses[o]);
-      router.walk(group, top, keys, near, from, until);
+      router.walk(group, top, keys, near, from,
+                  until < 0 ? router.height : until);
       if (ends)
         for (int o = 0; o < Own; ++o) near[o] = router.position_of(near[o]);
     } else {
@@ -299,11 +300,10 @@ struct HybridBucket {
   void search(const Exec& space, const Bucket& bucket, const std::byte* in,
               std::byte* out, const Policy& policy) const {
     auto* const guesses = reinterpret_cast<std::uint32_t*>(out);
-    int height = 0, levels = 0;
+    int levels = 0;
     const std::uint32_t* starts = nullptr;
     size_type cut = 0;
     if constexpr (Divisible<Router>) {
-      height = router.height;
       if (is_divided()) {
         levels = head.division.levels;
         cut = more_until(bucket);
@@ -311,9 +311,9 @@ struct HybridBucket {
             reinterpret_cast<const std::uint32_t*>(in + starts_begin(bucket));
       }
     }
-    route(space, "::route", router, {0, cut}, levels + 1, height, true, bucket,
-          in, starts, guesses, shift, policy);
-    route(space, "::route", router, {cut, bucket.count}, levels, height, true,
+    route(space, "::route", router, {0, cut}, levels + 1, -1, true, bucket, in,
+          starts, guesses, shift, policy);
+    route(space, "::route", router, {cut, bucket.count}, levels, -1, true,
           bucket, in, levels > 0 ? starts : nullptr, guesses, shift, policy);
   }
 
