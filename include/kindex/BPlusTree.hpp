@@ -42,7 +42,7 @@ class HybridBPlusTree;
 /// beside), or as many pairs as fit (AoS): then a hit comes with its value.
 ///
 /// A lookup reads one line per level, on a GPU by a group of lanes together; on
-/// a host a thread takes 16 lookups in turns (InFlight), fetches each one's
+/// a host a thread takes some lookups in turns (InFlight), fetches each one's
 /// next node while it does the others, and searches nodes with SIMD
 /// (NodeSearch). From memory that costs a line or two if the levels above stay
 /// in caches: they take 1/16 of the memory of keys of 4 bytes, 1/8 of that of
