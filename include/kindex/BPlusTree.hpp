@@ -86,6 +86,9 @@ class BPlusTree
 
   /// Builds from keys in any order; values are the row ids 0...n-1.
   ///
+  /// Sorts and copies as SortedArray does; two kernels more write the inner
+  /// nodes, without a fence.
+  ///
   /// \param space, keys as for SortedArray.
   /// \param options of nodes.
   /// \throws Error as SortedArray, and if the processor has not the

@@ -34,8 +34,8 @@ namespace kindex {
 ///
 /// Cost per point query: its bytes to the device, 4 bytes back, a line per
 /// level there, and on the host one line of keys (and one of values, except for
-/// AoS), of which each thread has those of 16 queries in flight while it
-/// fetches those of the next 16.
+/// AoS), of which each thread has those of 32 queries in flight while it
+/// fetches those of the next 32.
 ///
 /// \tparam Key, Value, Layout as for SortedArray.
 /// \tparam MemorySpace memory of the device, where the inner nodes are. The

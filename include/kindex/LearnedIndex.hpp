@@ -117,6 +117,7 @@ class LearnedIndex
       std::max(1, 64 / entry_bytes / lanes) * lanes;
   static constexpr size_type block = line_entries;
   static constexpr int window = Router::window;
+  static constexpr size_type most_epsilon = size_type{1} << 20;
 
  public:
   class Ref;
@@ -130,11 +131,12 @@ class LearnedIndex
   /// Builds from keys in any order; values are the row ids 0...n-1.
   ///
   /// Sorts as SortedArray does, then fits: see build::fit_segments for its
-  /// memory. Fences `space` once for each level, to learn its size, and once to
-  /// keep the first 3 KiB of the model on the host. With Strategy::automatic,
-  /// indexes from 2^16 keys ask for up to 2^18 of their own keys (a host: 2^14)
-  /// by both strategies, four times, and keep the faster one; smaller ones are
-  /// concise. No result depends on it.
+  /// memory. Fences `space` once for each level, to learn its size, and for
+  /// each error bound that is tried, and once to keep the first 3 KiB of the
+  /// model on the host. With Strategy::automatic, indexes from 2^16 keys ask
+  /// for up to 2^18 of their own keys (a host: 2^14) by both strategies, four
+  /// times, and keep the faster one; smaller ones are concise. No result
+  /// depends on it.
   ///
   /// \param space, keys as for SortedArray.
   /// \param options error bounds and strategy.
@@ -424,11 +426,10 @@ template <class Key, class Value, class MemorySpace, class Layout>
 const LearnedIndexOptions&
 LearnedIndex<Key, Value, MemorySpace, Layout>::checked(
     const LearnedIndexOptions& options) {
-  constexpr size_type most = size_type{1} << 20;
   const auto check = [&](const char* what, size_type value) {
-    if (value < 1 || value > most)
+    if (value < 1 || value > most_epsilon)
       impl::fail("kindex::LearnedIndex", "options.", what, " is ", value,
-                 ", not in 1...", most);
+                 ", not in 1...", most_epsilon);
   };
   if (options.epsilon) check("epsilon", *options.epsilon);
   check("upper_epsilon", options.upper_epsilon);
@@ -454,9 +455,8 @@ void LearnedIndex<Key, Value, MemorySpace, Layout>::build(
   if (!options.epsilon && size() >= (size_type{1} << 16)) {
     // With up to two cells each.
     constexpr size_type bytes = sizeof(Segment) + 2 * sizeof(std::uint32_t);
-    constexpr size_type most = size_type{1} << 20;
     while (fitted[0].count * bytes > data_bytes() * 3 / 100 &&
-           epsilon_ <= most / 2) {
+           epsilon_ <= most_epsilon / 2) {
       epsilon_ *= 2;
       fitted[0] = fit_entries();
     }

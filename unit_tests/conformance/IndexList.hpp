@@ -56,8 +56,7 @@ using OnePerClass = ::testing::Types<
 >;
 // clang-format on
 
-// ---- fan-outs
-// ----------------------------------------------------------------
+// ---- fan-outs ----
 
 /// A fan-out of a tree and a layout.
 template <int K, class LayoutType>

@@ -285,7 +285,7 @@ class BulkQueries {
       using Exec = typename Site::exec;
       const impl::StagedRanges<element<Lo>> ranges{l, h};
       const auto& place = impl::pipeline_for(space);
-      PipelineBatch batch = host_batch(l.size, ranges.in_bytes(), 0);
+      PipelineBatch batch = impl::host_batch(l.size, ranges.in_bytes(), 0);
       batch.source = ranges.template source<Exec>();
       place.pipeline().run(
           impl::InstanceOf<Space>::get(space), batch,
@@ -403,13 +403,6 @@ class BulkQueries {
     }
   }
 
-  /// What a pipeline must know of a batch in host memory.
-  static PipelineBatch host_batch(size_type queries, size_type in_bytes,
-                                  size_type out_bytes) {
-    return {queries, in_bytes, out_bytes,
-            impl::host_bucket_size(queries, in_bytes + out_bytes)};
-  }
-
   /// Runs `verb`, whose Views the host can access, bucket by bucket.
   template <class Space, class Verb, class Policy>
   void run_staged(const Space& space, const char* verb_name, const Verb& verb,
@@ -419,7 +412,7 @@ class BulkQueries {
     const auto& place = impl::pipeline_for(space);
     auto& pipeline = place.pipeline();
     PipelineBatch batch =
-        host_batch(queries, staged.in_bytes(), staged.out_bytes());
+        impl::host_batch(queries, staged.in_bytes(), staged.out_bytes());
     batch.source = staged.template source<Exec>();
     batch.target = staged.template target<Exec>();
     // Each bucket in flight has its own part of the workspace.
@@ -495,9 +488,8 @@ class BulkQueries {
     const size_type needed = Batch::bytes(queries);
     std::byte* memory = policy.workspace();
     if (policy.reordering() == Reordering::automatic) {
-      // Measured on an H100 with 50 MiB of L2: indexes of 64 MiB lose, of 128
-      // MiB gain a tenth if they gain at all; passes over small batches of few
-      // tiles cost more than they save.
+      // Measured on an H100 with 50 MiB of L2 (perf/results): indexes of 64 MiB
+      // lose, of 128 MiB gain a tenth if they gain at all.
       const bool wins = DeviceTraits<Exec>::is_gpu &&
                         index().ref().partitioning_pays(Verb::finds) &&
                         queries >= (1 << 20) && queries >= index().size() / 4 &&

@@ -231,6 +231,13 @@ inline size_type host_bucket_size(size_type queries, size_type bytes) {
   return std::clamp<size_type>(queries / 4 + 1, 1 << 16, largest);
 }
 
+/// What a pipeline must know of a batch in host memory.
+inline PipelineBatch host_batch(size_type queries, size_type in_bytes,
+                                size_type out_bytes) {
+  return {queries, in_bytes, out_bytes,
+          host_bucket_size(queries, in_bytes + out_bytes)};
+}
+
 // ---- between the caller's Views and staging memory --------------------------
 
 /// Copies elements, a share of some 64 KiB per call.

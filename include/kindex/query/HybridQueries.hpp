@@ -381,16 +381,13 @@ void run_hybrid(const std::string& label, const Space& space,
   const impl::HybridBucket<Key, Router, Head, Verb,
                            std::decay_t<decltype(asked)>>
       divided{label, router, head, asked, ref.size(), shift};
-  const size_type in_bytes = divided.in_bytes();
-  const size_type out_bytes = Verb::probes * sizeof(std::uint32_t);
+  PipelineBatch batch = impl::host_batch(queries, divided.in_bytes(),
+                                         Verb::probes * sizeof(std::uint32_t));
+  if (!divided.is_divided()) batch.source = asked.template source<Exec>();
   const Host host;
   const auto& place = impl::pipeline_for(space);
   place.pipeline().run(
-      impl::InstanceOf<Space>::get(space),
-      PipelineBatch{
-          queries, in_bytes, out_bytes,
-          impl::host_bucket_size(queries, in_bytes + out_bytes), 3,
-          divided.is_divided() ? nullptr : asked.template source<Exec>()},
+      impl::InstanceOf<Space>::get(space), batch,
       [&](const Bucket& bucket, std::byte* in) { divided.fill(bucket, in); },
       [&](const Exec& instance, const Bucket& bucket, const std::byte* in,
           std::byte* out) {

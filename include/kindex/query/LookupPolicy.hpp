@@ -73,7 +73,7 @@ struct OneKeyPerLane {};
 struct SortedQueries {};
 
 /// A feature of BasicLookupPolicy: how many lookups a thread of a host takes in
-/// turns, so that their loads from memory overlap, instead of 16. The many
+/// turns, so that their loads from memory overlap, instead of 32. The many
 /// threads of a GPU need no such help: there it changes nothing.
 ///
 /// \tparam Lookups 1 to 64.
@@ -158,15 +158,16 @@ class LookupSettings {
 ///   256 elsewhere, inside partitions and to find keys of 8 bytes; 4 lookups a
 ///   thread, or 1 with such groups and from 512 MiB of keys, and fewer where a
 ///   batch would leave threads idle; tiles handed out dynamically;
-/// - on a host, teams of one thread, up to 1024 lookups each, 16 in flight;
+/// - on a host, teams of one thread, up to 1024 lookups each, 32 in flight;
 /// - on a GPU, lookups of a SortedArray sorted in teams (TeamSorted<256, 8>) in
 ///   batches from 2^22;
 /// - on a GPU, point lookups of 2^20 and n/4 queries or more partitioned, given
 ///   memory for it (`workspace_bytes(m, policy)`) and an index from 96 MiB: on
-///   SortedArray, Eytzinger and LearnedIndex always; on PivotTree where it has
-///   whole pivots only, for `find` and `contains` where values are stored apart
-///   from their keys, and on pairs from 512 MiB with keys up to 4 bytes or
-///   narrow nodes;
+///   SortedArray, Eytzinger and LearnedIndex always; on PivotTree and BPlusTree
+///   for `find` and `contains` where values are stored apart from their keys,
+///   on pairs from 512 MiB with keys up to 4 bytes or narrow nodes, and
+///   otherwise where all pivots are whole and nodes are narrow or keys take 512
+///   MiB;
 /// - nothing pinned: what is at the top stays in a GPU's caches anyway;
 /// - nothing that needs a promise.
 ///

@@ -31,7 +31,8 @@ struct NothingPinned {
 template <class Key>
 struct PinnedKeys {
   static constexpr bool is_pinned = true;
-  const Key* first = nullptr;  ///< in team scratch, aligned to 16 bytes
+  const Key* first = nullptr;  ///< for lookups in team scratch, aligned to 16
+                               ///< bytes
   size_type size = 0;          ///< how many
 
   /// Whether keys [begin, begin + count) of the search order are pinned.
