@@ -41,7 +41,8 @@ class Variants {
 
   /// The index itself under this name.
   void add_plain() {
-    using Variant = Tuned<Index, LookupPolicy, Op::lower_bound, Op::range>;
+    using Variant = Tuned<Index, LookupPolicy, Op::lower_bound, Op::range,
+                          Op::for_each_in_range>;
     all_.template add_ablation<Variant>(name_, Tuning<LookupPolicy>{});
   }
 
@@ -157,8 +158,9 @@ void add_eytzinger_ablations(IndexList<Key, Value, Exec>& all) {
   binary.add_pinning({0, 4, 8, 12}, {16});
   binary.add_reordering();
   binary.add_combination();
-  all.template add_ablation<Tuned<Eytzinger<Key, Value, Memory, AoS>,
-                                  LookupPolicy, Op::find, Op::lower_bound>>(
+  all.template add_ablation<
+      Tuned<Eytzinger<Key, Value, Memory, AoS>, LookupPolicy, Op::find,
+            Op::lower_bound, Op::range, Op::for_each_in_range>>(
       "eytzinger+aos", Tuning<LookupPolicy>{});
 
   for_each_fan_out([&]<int K>() {
@@ -201,7 +203,7 @@ template <class Key, class Value, class Exec>
 void add_learned_index_ablations(IndexList<Key, Value, Exec>& all) {
   using Index = LearnedIndex<Key, Value, typename Exec::memory_space>;
   Variants<Index, IndexList<Key, Value, Exec>> variants(all, "learned_index");
-  for (int epsilon : {4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048})
+  for (int epsilon : {4, 8, 12, 16, 32, 64, 128, 256, 512, 1024, 2048})
     for (const auto& [name, strategy] :
          {std::pair("concise", Strategy::concise),
           std::pair("complete", Strategy::complete)}) {

@@ -56,6 +56,10 @@ class AnyIndex {
                      const typename V::Ranks& counts) const = 0;
   virtual typename V::Hits range(const Exec& space, const typename V::Keys& lo,
                                  const typename V::Keys& hi) const = 0;
+  /// Adds to `counts(i)` the marked entries of range `i`, visited one by one.
+  virtual void count_marked(const Exec& space, const typename V::Keys& lo,
+                            const typename V::Keys& hi,
+                            const typename V::Ranks& counts) const = 0;
   /// The same for queries and results in any memory of the host.
   virtual void find(const HostBatches<Exec>& batches,
                     const typename V::HostKeys& queries,
@@ -71,6 +75,27 @@ class AnyIndex {
                       const typename V::HostRanks& guesses,
                       const typename V::HostRanks& ranks) const = 0;
   virtual std::uint64_t memory_bytes() const = 0;
+};
+
+/// Whether for_each_in_range counts an entry: one in 64. The others are read,
+/// and leave the memory alone.
+template <class Key, class Value>
+KOKKOS_INLINE_FUNCTION bool is_marked(const Key& key, const Value& value) {
+  std::uint64_t bits = static_cast<std::uint64_t>(value);
+  if constexpr (std::is_integral_v<Key>)
+    bits ^= static_cast<std::uint64_t>(key);
+  return bits % 64 == 0;
+}
+
+/// What for_each_in_range is called with.
+template <class Key, class Value, class Counts>
+struct CountMarked {
+  Counts counts;
+
+  KOKKOS_FUNCTION void operator()(size_type query, const Key& key,
+                                  const Value& value) const {
+    if (is_marked(key, value)) Kokkos::atomic_inc(&counts(query));
+  }
 };
 
 namespace impl {
@@ -129,6 +154,10 @@ class Adapter final : public AnyIndex<Key, Value, Exec> {
       requires(const Index& i, Exec e, Keys k, HitsOf<Index>& h) {
     i.range(e, k, k, h);
   };
+  static constexpr bool has_visits =
+      requires(const Index& i, Exec e, Keys k, Ranks r) {
+    i.count_marked(e, k, k, r);
+  };
 
   /// Whether it takes no others than batches in host memory.
   static constexpr bool takes_no_others = requires {
@@ -153,6 +182,7 @@ class Adapter final : public AnyIndex<Key, Value, Exec> {
       case Op::lower_bound: return has_lower_bound;
       case Op::count: return has_count;
       case Op::range: return has_range;
+      case Op::for_each_in_range: return has_visits;
     }
     return false;
   }
@@ -186,6 +216,13 @@ class Adapter final : public AnyIndex<Key, Value, Exec> {
     } else {
       unsupported();
     }
+  }
+  void count_marked(const Exec& space, const Keys& lo, const Keys& hi,
+                    const Ranks& counts) const override {
+    if constexpr (has_visits)
+      index_.count_marked(space, lo, hi, counts);
+    else
+      unsupported();
   }
   void find(const HostBatches<Exec>& batches, const HostKeys& queries,
             const typename V::HostValues& out) const override {

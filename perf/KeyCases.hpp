@@ -129,8 +129,10 @@ class CaseAdder {
         add_point(subject, {op, options.batch(is_host<Exec>), how});
         break;
       case Op::range:
+      case Op::for_each_in_range:
+        if (op == Op::for_each_in_range && transfers) break;
         for (std::uint64_t hits : options.range_hits) {
-          const RangeCase range{hits, range_batch<Exec>(options, hits),
+          const RangeCase range{op, hits, range_batch<Exec>(options, hits),
                                 transfers};
           add(range_name(subject, range),
               [subject, range](benchmark::State& state) {

@@ -155,7 +155,7 @@ void declare(CLI::App& app, RawOptions& raw, Options& options) {
   app.add_option("--ops", raw.ops,
                  "operations among build, build_sorted (from sorted keys and "
                  "values), fit (the segments of a learned index alone), find, "
-                 "lower_bound, count, range")
+                 "lower_bound, count, range, for_each_in_range (of ablations)")
       ->delimiter(',')
       ->default_val(
           std::vector<std::string>{"build", "find", "lower_bound", "range"});

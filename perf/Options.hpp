@@ -15,9 +15,19 @@
 
 namespace kindex::perf {
 
-enum class Op { build, build_sorted, fit, find, lower_bound, count, range };
+enum class Op {
+  build,
+  build_sorted,
+  fit,
+  find,
+  lower_bound,
+  count,
+  range,
+  for_each_in_range
+};
 inline constexpr std::string_view op_names[] = {
-    "build", "build_sorted", "fit", "find", "lower_bound", "count", "range"};
+    "build",       "build_sorted", "fit",   "find",
+    "lower_bound", "count",        "range", "for_each_in_range"};
 constexpr std::string_view name_of(Op op) {
   return op_names[static_cast<std::size_t>(op)];
 }

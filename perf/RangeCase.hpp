@@ -3,7 +3,7 @@
 #define KINDEX_PERF_RANGE_CASE_HPP
 
 /// \file
-/// Range queries whose hits are materialised: verified, then timed.
+/// Range queries whose hits are materialised, or visited: verified, then timed.
 
 #include "Subject.hpp"
 #include "Timing.hpp"
@@ -11,6 +11,7 @@
 namespace kindex::perf {
 
 struct RangeCase {
+  Op op;                  ///< range or for_each_in_range
   std::uint64_t hits;     ///< per query
   std::uint64_t queries;  ///< per batch
   bool transfers;
@@ -33,7 +34,7 @@ std::uint64_t range_batch(const Options& options, std::uint64_t hits) {
 template <class Key, class Value, class Exec>
 std::string range_name(const Subject<Key, Value, Exec>& subject,
                        const RangeCase& range) {
-  return subject.name("range", subject.entry.name) +
+  return subject.name(name_of(range.op), subject.entry.name) +
          "/hits:" + std::to_string(range.hits) +
          subject.batch_suffix(range.queries,
                               range.transfers ? Transfers::in : Transfers::out);
@@ -83,6 +84,7 @@ class RangeRun {
  public:
   RangeRun(const Subject<Key, Value, Exec>& subject, const RangeCase& range)
       : subject_(subject),
+        op_(range.op),
         hits_(range.hits),
         transfers_(range.transfers),
         data_(subject.data()),
@@ -97,6 +99,8 @@ class RangeRun {
       batches_ = std::min(batches_, asked_.size());
       queries_ = asked_.size() / batches_;
     }
+    if (op_ == Op::for_each_in_range)
+      counts_ = array_in<std::uint32_t, typename V::Memory>("counts", queries_);
   }
 
   std::uint64_t queries_per_batch() const { return queries_; }
@@ -107,7 +111,24 @@ class RangeRun {
   std::uint64_t index_bytes() const { return index_.memory_bytes(); }
 
   /// Answers a batch, and waits for it.
-  typename V::Hits run(std::uint64_t batch) const {
+  void run(std::uint64_t batch) const {
+    if (op_ == Op::range)
+      hits_of(batch);
+    else
+      count_marked(batch);
+  }
+
+  /// Answers all batches and compares them with the reference.
+  void verify() const {
+    for (std::uint64_t batch = 0; batch < batches_; ++batch)
+      if (op_ == Op::range)
+        verify_hits(batch);
+      else
+        verify_counts(batch);
+  }
+
+ private:
+  typename V::Hits hits_of(std::uint64_t batch) const {
     const Slice slice = slice_of(batch);
     if (transfers_) {
       Kokkos::deep_copy(space_, Kokkos::subview(buffers_.received_lo, slice),
@@ -122,19 +143,46 @@ class RangeRun {
     return hits;
   }
 
-  /// Answers all batches and compares every hit with the reference.
-  void verify() const {
-    for (std::uint64_t batch = 0; batch < batches_; ++batch) {
-      const auto hits = run(batch);
-      const auto offsets = Kokkos::create_mirror_view_and_copy(
-          Kokkos::HostSpace{}, hits.offsets);
-      const auto values =
-          Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace{}, hits.values);
-      compare(batch, offsets, values);
-    }
+  void verify_hits(std::uint64_t batch) const {
+    const auto hits = hits_of(batch);
+    const auto offsets =
+        Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace{}, hits.offsets);
+    const auto values =
+        Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace{}, hits.values);
+    compare(batch, offsets, values);
   }
 
- private:
+  void count_marked(std::uint64_t batch) const {
+    const Slice slice = slice_of(batch);
+    Kokkos::deep_copy(space_, counts_, 0);
+    index_.count_marked(space_, Kokkos::subview(buffers_.lo, slice),
+                        Kokkos::subview(buffers_.hi, slice), counts_);
+    space_.fence("kindex_bench: a batch is done");
+  }
+
+  void verify_counts(std::uint64_t batch) const {
+    count_marked(batch);
+    const auto counts =
+        Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace{}, counts_);
+    const std::uint64_t begin = slice_of(batch).first;
+    const auto marked = [&](std::uint64_t i) {
+      const std::uint64_t query = begin + i;
+      const std::uint64_t hits =
+          asked_.offsets(query + 1) - asked_.offsets(query);
+      std::uint32_t sum = 0;
+      for (std::uint64_t j = 0; j < hits; ++j)
+        sum += is_marked(data_.sorted(asked_.first(query) + j),
+                         expected(query, j));
+      return sum;
+    };
+    const std::uint64_t wrong = host_parallel_find_first(
+        queries_, [&](std::uint64_t i) { return counts(i) != marked(i); });
+    if (wrong < queries_)
+      fail(begin + wrong,
+           "has " + std::to_string(counts(wrong)) + " marked hits",
+           std::to_string(marked(wrong)));
+  }
+
   std::uint64_t bytes_per_query() const {
     return 2 * sizeof(Key) + sizeof(size_type) + hits_ * sizeof(Value);
   }
@@ -229,6 +277,7 @@ class RangeRun {
 
   Exec space_;
   const Subject<Key, Value, Exec>& subject_;
+  Op op_;
   std::uint64_t hits_;
   bool transfers_;
   const DataSet<Key>& data_;
@@ -237,7 +286,22 @@ class RangeRun {
   const RangeQueries<Key>& asked_;
   const RangeBuffers<Key, Value, Exec>& buffers_;
   const AnyIndex<Key, Value, Exec>& index_;
+  typename V::Ranks counts_;
 };
+
+/// The least that a batch must move: both ends of a range and one sector, and
+/// for hits that are materialised an offset and each value in and out, for
+/// those that are visited a count and each entry in.
+template <class Key, class Value>
+double range_bytes(Op op, ValueMode mode, double queries, double hits) {
+  if (op == Op::range)
+    return queries * (2 * sizeof(Key) + sizeof(size_type) + 32) +
+           hits * 2 * sizeof(Value);
+  const double entry =
+      sizeof(Key) + (mode == ValueMode::none ? 0 : sizeof(Value));
+  return queries * (2 * sizeof(Key) + sizeof(std::uint32_t) + 32) +
+         hits * entry;
+}
 
 template <class Key, class Value, class Exec>
 void measure_range(const Subject<Key, Value, Exec>& subject,
@@ -256,8 +320,8 @@ void measure_range(const Subject<Key, Value, Exec>& subject,
 
     const auto queries = static_cast<double>(run.queries_per_batch());
     const double hits = run.hits_per_batch();
-    const double bytes = queries * (2 * sizeof(Key) + sizeof(size_type) + 32) +
-                         hits * 2 * sizeof(Value);
+    const double bytes =
+        range_bytes<Key, Value>(range.op, subject.mode, queries, hits);
     guarded.counters["items_per_second"] = queries / seconds;
     guarded.counters["ns_per_lookup"] = 1e9 * seconds / queries;
     guarded.counters["hits_per_second"] = hits / seconds;

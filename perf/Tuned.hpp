@@ -5,6 +5,7 @@
 /// \file
 /// An index under a lookup policy and build options of one's own.
 
+#include "AnyIndex.hpp"
 #include "Options.hpp"
 
 #include <kindex/PivotTree.hpp>
@@ -25,7 +26,8 @@ struct Tuning {
 /// allocates it. Settings that a policy holds at run time share one type, so
 /// that they are compiled once.
 ///
-/// \tparam ops what is measured, among find, lower_bound and range.
+/// \tparam ops what is measured, among find, lower_bound, range and
+/// for_each_in_range.
 template <class Index, class Policy, Op... ops>
 class Tuned {
   static constexpr bool offers(Op op) { return ((op == ops) || ...); }
@@ -58,6 +60,17 @@ class Tuned {
       const Exec& space, const Queries& lo, const Queries& hi,
       typename Index::hits_type& hits) const {
     index_.range(space, lo, hi, hits, policy(space, lo.extent(0)));
+  }
+
+  template <class Exec, class Queries, class Counts>
+  requires(offers(Op::for_each_in_range)) void count_marked(
+      const Exec& space, const Queries& lo, const Queries& hi,
+      const Counts& counts) const {
+    index_.for_each_in_range(
+        space, lo, hi,
+        CountMarked<typename Index::key_type, typename Index::value_type,
+                    Counts>{counts},
+        policy(space, lo.extent(0)));
   }
 
   std::uint64_t memory_bytes() const { return index_.memory_bytes(); }

@@ -505,6 +505,7 @@ OP_TITLES = {
     "lower_bound": "Lower bounds",
     "count": "Counts of a key",
     "range": "Range queries",
+    "for_each_in_range": "Range queries whose hits are visited",
 }
 
 
@@ -1099,12 +1100,22 @@ def ablation_members(results, pattern, with_plain):
     return plain + members
 
 
+def work_rate(result):
+    """Hits per second of ranges, lookups of others."""
+    return result.counters.get("hits_per_second",
+                               result.counters["items_per_second"])
+
+
+def work_unit(op):
+    return "hits" if op in ("range", "for_each_in_range") else "lookups"
+
+
 def ablation_table(members):
     """Rates by setting and key set, the best of each index marked."""
     columns = list(dict.fromkeys(
         (r.group(), r.n) for _, _, r in
         sorted(members, key=lambda m: (m[2].group(), m[2].n))))
-    rates = {(base, setting, (r.group(), r.n)): r.counters["items_per_second"]
+    rates = {(base, setting, (r.group(), r.n)): work_rate(r)
              for base, setting, r in members}
     best = {}
     for (base, _, column), rate in rates.items():
@@ -1134,7 +1145,7 @@ def ablation_figure(members, name):
         settings = list(dict.fromkeys(setting for _, setting, _ in panel))
         values = []
         for n in sizes:
-            points = [(settings.index(setting), r.counters["items_per_second"])
+            points = [(settings.index(setting), work_rate(r))
                       for _, setting, r in panel if r.n == n]
             if points:
                 values += [y for _, y in points]
@@ -1145,7 +1156,7 @@ def ablation_figure(members, name):
                        for s in settings], rotation=40, ha="right",
                       rotation_mode="anchor", fontsize=8.5)
         ax.set_xlim(-0.5, len(settings) - 0.5)
-        value_axis(ax, values, "lookups per second")
+        value_axis(ax, values, f"{work_unit(panel[0][2].op)} per second")
         ax.set_title(f"{base}: {group_title(group)}")
     return svg(figure, name) + lines.legend()
 
@@ -1224,8 +1235,7 @@ def error_bound_table(members):
 def ablation_sections(results):
     """What each setting is worth, if results of ablations are there."""
     points = largest_batches(
-        [r for r in results if r.op in ("find", "lower_bound", "count")
-         and not r.transfers])
+        [r for r in results if r.op in OP_TITLES and not r.transfers])
     if not any(is_ablation(r.index) for r in points):
         return []
     parts = []
@@ -1244,8 +1254,9 @@ def ablation_sections(results):
                     f"{op} on {html.escape(space)}, batches of {batches}.")
                 + (details("Error bounds", error_bound_table(members))
                    if bounds else "")
-                + details("Numbers: billion lookups per second, the best of "
-                          "each index marked", ablation_table(members)))
+                + details(f"Numbers: billion {work_unit(op)} per second, the "
+                          "best of each index marked",
+                          ablation_table(members)))
     return [("What each optimisation is worth",
              "<p>Each index with one setting changed; “plain” is its default."
              "</p>" + "".join(parts))]

@@ -78,8 +78,9 @@ if(Kindex_PERF_ABLATIONS)
   endforeach()
   set(ask_ablations kindex_bench ${ablated} --queries 3000
                     --benchmark_min_time=0.001 --index ablations)
-  kindex_add_smoke(ablations ${ask_ablations} --ops find,lower_bound,range
-                   --values none,u32 --hit-rate 0.5)
+  kindex_add_smoke(ablations ${ask_ablations} --ops
+                   find,lower_bound,range,for_each_in_range --values none,u32
+                   --hit-rate 0.5)
   kindex_add_smoke(ablations_of_sorted_queries ${ask_ablations} --ops
                    lower_bound --order sorted)
   kindex_add_smoke(one_ablation kindex_bench --list --keys uniform:u32:5000
