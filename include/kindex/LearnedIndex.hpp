@@ -32,8 +32,8 @@ enum class Strategy {
 struct LearnedIndexOptions {
   /// The most ranks by which a segment's line may miss a key's; at least 1, up
   /// to 2^20. Without a value: three quarters of the entries in 64 bytes, 8 to
-  /// 12, which was fastest on an H100 for uniform keys; doubled for 2^16
-  /// entries and more until the model takes at most some 3 % of their bytes.
+  /// 12, which was fastest on an H100 for uniform keys; larger for 2^16 entries
+  /// and more, until the model takes at most some 3 % of their bytes.
   std::optional<size_type> epsilon = std::nullopt;
   /// The same for the levels of segments above.
   size_type upper_epsilon = 4;
@@ -455,9 +455,12 @@ void LearnedIndex<Key, Value, MemorySpace, Layout>::build(
   if (!options.epsilon && size() >= (size_type{1} << 16)) {
     // With up to two cells each.
     constexpr size_type bytes = sizeof(Segment) + 2 * sizeof(std::uint32_t);
-    while (fitted[0].count * bytes > data_bytes() * 3 / 100 &&
-           epsilon_ <= most_epsilon / 2) {
-      epsilon_ *= 2;
+    const size_type most = data_bytes() * 3 / 100;
+    while (fitted[0].count * bytes > most && epsilon_ <= most_epsilon / 2) {
+      // Segments become fewer at least as fast as epsilon grows, and every
+      // lookup pays for a larger one: no larger than that asks for.
+      const size_type model = fitted[0].count * bytes;
+      epsilon_ = std::min(epsilon_ * 2, (epsilon_ * model + most - 1) / most);
       fitted[0] = fit_entries();
     }
   }
