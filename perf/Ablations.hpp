@@ -56,6 +56,11 @@ class Variants {
     for (int team : {128, 256, 512, 1024})
       add("fixed+team_" + std::to_string(team),
           LookupPolicy(fixed).set_team_size(team));
+    const LookupPolicy one_per_core =
+        LookupPolicy().set_scheduling(Scheduling::one_per_core);
+    for (int team : {256, 512, 1024})
+      add("one_per_core+team_" + std::to_string(team),
+          LookupPolicy(one_per_core).set_team_size(team));
     for (int lookups : {1, 4, 16})
       add("dynamic+lookups_" + std::to_string(lookups),
           LookupPolicy(dynamic).set_lookups_per_thread(lookups));

@@ -1062,7 +1062,8 @@ def transfers_sections(results):
 ERROR_BOUNDS = r"(?P<base>\w+)\+(?P<setting>epsilon_\d+\+\w+(\+\w+)?)"
 ABLATIONS = [
     ("Scheduling, team size and lookups per thread",
-     r"(?P<base>\w+)\+(?P<setting>(dynamic|fixed)\+(team|lookups)_\d+)", True),
+     r"(?P<base>\w+)\+(?P<setting>(dynamic|fixed|one_per_core)"
+     r"\+(team|lookups)_\d+)", True),
     ("Pinning the top of the index in team scratch",
      r"(?P<base>\w+)\+(?P<setting>(dynamic|fixed)\+pinned_\w+)", True),
     ("Reordering lookups",

@@ -113,7 +113,7 @@ void check_queries(const Exec& space, const Index& index,
       filled<typename Index::value_type, Exec>(data.queries.extent(0));
   for (const auto scheduling :
        {kindex::Scheduling::automatic, kindex::Scheduling::dynamic,
-        kindex::Scheduling::fixed}) {
+        kindex::Scheduling::fixed, kindex::Scheduling::one_per_core}) {
     const auto policy = kindex::LookupPolicy{}.set_scheduling(scheduling);
     for (const auto& [verb, call] :
          asynchronous_calls(space, index, data, found, policy)) {

@@ -518,7 +518,8 @@ Failures check_policies(const Index& index, const Asked<Exec, Key>& asked,
                        : std::string("behind the answers");
     };
     for (const auto scheduling :
-         {kindex::Scheduling::dynamic, kindex::Scheduling::fixed})
+         {kindex::Scheduling::dynamic, kindex::Scheduling::fixed,
+          kindex::Scheduling::one_per_core})
       for (const int team_size : {0, 1, 32, 33, 96, 1000})
         for (int lookups = 1; lookups <= 16; ++lookups) {
           const auto policy = kindex::LookupPolicy()

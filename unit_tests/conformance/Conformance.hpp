@@ -143,6 +143,10 @@ inline std::vector<kindex::LookupPolicy> all_policies() {
   for (const auto reordering :
        {kindex::Reordering::none, kindex::Reordering::partitioned})
     policies.push_back(kindex::LookupPolicy{}.set_reordering(reordering));
+  for (const int team_size : {0, 33})
+    policies.push_back(kindex::LookupPolicy{}
+                           .set_scheduling(kindex::Scheduling::one_per_core)
+                           .set_team_size(team_size));
   for (const auto scheduling :
        {kindex::Scheduling::automatic, kindex::Scheduling::dynamic,
         kindex::Scheduling::fixed}) {

@@ -5,6 +5,7 @@
 /// \file
 /// How kernels are launched on a device: teams, tiles and their scratch.
 
+#include <kindex/cuda/Cores.hpp>
 #include <kindex/query/LaneGroup.hpp>
 #include <kindex/query/LookupPolicy.hpp>
 #include <kindex/query/Probe.hpp>
@@ -87,6 +88,19 @@ struct Schedule {
   size_type tile;   ///< consecutive lookups that a team takes at once
 };
 
+/// Teams of `team_size` threads under a scheduling that is not dynamic.
+template <class Exec>
+size_type teams_at_once(const Exec& space, Scheduling scheduling,
+                        int team_size) {
+#ifdef KOKKOS_ENABLE_CUDA
+  if constexpr (std::is_same_v<Exec, Kokkos::Cuda>)
+    if (scheduling == Scheduling::one_per_core)
+      return cuda::multiprocessors(space);
+#endif
+  (void)scheduling;
+  return std::max(space.concurrency() / team_size, 1);
+}
+
 /// The schedule of `lookups` lookups under `policy`, for a kernel that admits
 /// teams of `max_team_size` threads.
 template <class Exec>
@@ -110,10 +124,10 @@ Schedule make_schedule(const Exec& space, const LookupSettings& policy,
       policy.lookups_per_thread() > 0 ? policy.lookups_per_thread() : chosen;
   schedule.tile = per_thread * schedule.team_size;
   size_type teams = (lookups + schedule.tile - 1) / schedule.tile;
-  if (policy.scheduling() == Scheduling::fixed) {
-    const int resident = space.concurrency() / schedule.team_size;
-    teams = std::min<size_type>(teams, std::max(resident, 1));
-  }
+  if (policy.scheduling() == Scheduling::fixed ||
+      policy.scheduling() == Scheduling::one_per_core)
+    teams = std::min(
+        teams, teams_at_once(space, policy.scheduling(), schedule.team_size));
   // A kernel strides on when a batch has more tiles than a league can count.
   constexpr size_type most = std::numeric_limits<int>::max();
   schedule.league_size = static_cast<int>(std::min(teams, most));

@@ -17,7 +17,10 @@ namespace kindex {
 enum class Scheduling {
   automatic,  ///< chosen by device and batch
   dynamic,    ///< one team per tile of lookups, started as others end
-  fixed       ///< as many teams as the device runs at once; each strides on
+  fixed,      ///< as many teams as the device runs at once; each strides on
+  /// One team per multiprocessor of a GPU of NVIDIA's, per thread of a host;
+  /// each strides on. The same as `fixed` on other devices.
+  one_per_core
 };
 
 /// In which order the lookups of a batch are made. Results are always in the
@@ -30,8 +33,8 @@ enum class Reordering {
 
 /// A feature of BasicLookupPolicy: teams keep the first keys of the index's
 /// search order (the top of the tree, or the first probes of a binary search)
-/// in team scratch. Scheduling::fixed copies them once per team instead of once
-/// per tile.
+/// in team scratch. Schedulings other than dynamic copy them once per team
+/// instead of once per tile.
 struct PinnedTop {};
 
 /// A feature of BasicLookupPolicy: the first keys of the index's search order,
