@@ -74,6 +74,10 @@ QueryOrder parse_order(const std::string& text) {
   if (text == "random") return order;
   order.kind = QueryOrder::Kind::sorted;
   if (text == "sorted") return order;
+  order.kind = QueryOrder::Kind::normal;
+  if (text == "normal") return order;
+  order.kind = QueryOrder::Kind::gamma;
+  if (text == "gamma") return order;
   order.kind = QueryOrder::Kind::zipf;
   if (text.starts_with("zipf:")) {
     const std::string number = text.substr(5);
@@ -83,8 +87,8 @@ QueryOrder parse_order(const std::string& text) {
       return order;
   }
   throw Error("--order: '" + text +
-              "' is none of random, sorted and zipf:THETA with THETA above 0 "
-              "and at most 10, for instance zipf:0.99");
+              "' is none of random, sorted, normal, gamma and zipf:THETA with "
+              "THETA above 0 and at most 10, for instance zipf:0.99");
 }
 
 /// Unlike CLI11, which wraps what 64 bits do not hold.
@@ -170,7 +174,10 @@ void declare(CLI::App& app, RawOptions& raw, Options& options) {
   app.add_option("--hit-rate", options.hit_rate,
                  "fraction of point queries whose key is there")
       ->default_val(1.0);
-  app.add_option("--order", raw.order, "random, sorted or zipf:THETA")
+  app.add_option("--order", raw.order,
+                 "random (every key alike), sorted (the same, in ascending "
+                 "order), normal or gamma (ranks so distributed), zipf:THETA "
+                 "(popular keys anywhere)")
       ->default_val("random");
   app.add_option("--range-hits", raw.range_hits,
                  "hits per range query; several are measured in turn")

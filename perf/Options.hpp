@@ -46,9 +46,9 @@ constexpr std::size_t value_bytes(ValueMode mode) {
   return mode == ValueMode::none ? 0 : mode == ValueMode::u32 ? 4 : 8;
 }
 
-/// In which order a batch asks, and how often for the same key.
+/// In which order a batch asks, and which keys how often.
 struct QueryOrder {
-  enum class Kind { random, sorted, zipf };
+  enum class Kind { random, sorted, normal, gamma, zipf };
   Kind kind = Kind::random;
   double theta = 0;  ///< skew of zipf
   std::string name = "random";

@@ -7,6 +7,7 @@
 
 #include "DataSet.hpp"
 #include "Options.hpp"
+#include "PortableMath.hpp"
 #include "Zipf.hpp"
 
 #include <algorithm>
@@ -42,6 +43,7 @@ class Sampler {
  public:
   Sampler(const DataSet<Key>& data, const QueryOrder& order, std::uint64_t seed)
       : data_(data),
+        kind_(order.kind),
         ranks_(seed, 10),
         gaps_(seed, 11),
         coins_(seed, 12),
@@ -50,10 +52,13 @@ class Sampler {
       zipf_.emplace(data.size(), order.theta);
   }
 
-  /// A position: all alike, or popular ones scattered over the set.
+  /// A position: all alike, popular ones scattered over the set, or ones
+  /// around a part of it.
   std::uint64_t rank(std::uint64_t i) const {
-    return zipf_ ? scatter_((*zipf_)(ranks_, i))
-                 : ranks_.below(data_.size(), i);
+    if (zipf_) return scatter_((*zipf_)(ranks_, i));
+    if (kind_ == QueryOrder::Kind::normal) return skewed(i, normal_fraction);
+    if (kind_ == QueryOrder::Kind::gamma) return skewed(i, gamma_fraction);
+    return ranks_.below(data_.size(), i);
   }
 
   /// A key of the set with probability `hit_rate`; otherwise one between its
@@ -76,6 +81,31 @@ class Sampler {
   }
 
  private:
+  /// N(0.5, 0.125).
+  static double normal_fraction(const CounterRandom& random, std::uint64_t i) {
+    return 0.5 + 0.125 * portable_normal_quantile(random.unit(i));
+  }
+
+  /// Gamma(3, 3), whose mean is 9, by 48.
+  static double gamma_fraction(const CounterRandom& random, std::uint64_t i) {
+    double sum = 0;
+    for (std::uint64_t part = 0; part < 3; ++part)
+      sum -= 3 * portable_log(random.unit(3 * i + part));
+    return sum / 48;
+  }
+
+  /// A position at a random fraction of the set, drawn again where that is
+  /// outside.
+  template <class Fraction>
+  std::uint64_t skewed(std::uint64_t i, const Fraction& fraction) const {
+    const CounterRandom tries(ranks_(i), 0);
+    const auto size = static_cast<double>(data_.size());
+    for (std::uint64_t attempt = 0;; ++attempt) {
+      const double place = fraction(tries, attempt) * size;
+      if (place >= 0 && place < size) return static_cast<std::uint64_t>(place);
+    }
+  }
+
   std::optional<Key> key_in_gap(std::uint64_t gap, std::uint64_t draw) const {
     const auto& keys = data_.sorted;
     const Key low = gap == 0 ? KeyTraits<Key>::lowest() : keys(gap - 1);
@@ -85,6 +115,7 @@ class Sampler {
   }
 
   const DataSet<Key>& data_;
+  QueryOrder::Kind kind_;
   CounterRandom ranks_, gaps_, coins_;
   Permutation scatter_;
   std::optional<Zipf> zipf_;

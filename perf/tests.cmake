@@ -39,6 +39,11 @@ kindex_add_smoke(
   orders kindex_bench --keys wiki:u64:20000 --keys uniform:u8:70000
   ${tiny} ${every_operation} --order zipf:0.99 --transfers in
   --range-hits 3 --values u32)
+foreach(order IN ITEMS normal gamma)
+  kindex_add_smoke(
+    ${order}_order kindex_bench --keys uniform:u64:20000 --keys uniform:u8:7
+    ${tiny} --ops find,range --order ${order})
+endforeach()
 kindex_add_smoke(sorted_order kindex_bench --keys osm:u64:1 --keys
                  fb:u64:30 ${tiny} ${every_operation} --order sorted --sweep)
 
