@@ -150,7 +150,9 @@ class CaseAdder {
         (op != Op::find && op != Op::lower_bound))
       return;
     for (std::uint64_t bucket_size : session_.options.bucket_sizes)
-      add_point(subject, {op, queries, Transfers::overlapped, bucket_size});
+      for (std::uint64_t buffers : session_.options.buffers)
+        add_point(subject, {op, queries, Transfers::overlapped, bucket_size,
+                            static_cast<int>(buffers)});
   }
 
   void add_point(const Subject<Key, Value, Exec>& subject,

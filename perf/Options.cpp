@@ -45,7 +45,7 @@ constexpr std::uint64_t most_epsilon = std::uint64_t{1} << 20;
 struct RawOptions {
   std::vector<std::string> keys, indexes, spaces, ops, values, range_hits;
   std::vector<std::string> epsilons;
-  std::vector<std::string> transfers, bucket_sizes;
+  std::vector<std::string> transfers, bucket_sizes, buffers;
   std::string queries, host_queries, range_queries, sweep, order, seed;
 };
 
@@ -139,6 +139,11 @@ void understand(const RawOptions& raw, Options& options) {
   for (const std::string& text : raw.bucket_sizes)
     options.bucket_sizes.push_back(
         text == "0" ? 0 : parse_count(text, "--bucket-size"));
+  for (const std::string& text : raw.buffers) {
+    options.buffers.push_back(parse_count(text, "--buffers"));
+    if (options.buffers.back() < 1 || options.buffers.back() > 3)
+      throw Error("--buffers: " + text + " is not in 1...3");
+  }
   if (!(options.hit_rate >= 0 && options.hit_rate <= 1))
     throw Error("--hit-rate: a fraction between 0 and 1");
 }
@@ -201,6 +206,11 @@ void declare(CLI::App& app, RawOptions& raw, Options& options) {
                  "measured in turn (0: as many as the library chooses)")
       ->delimiter(',')
       ->default_val(std::vector<std::string>{"0"});
+  app.add_option("--buffers", raw.buffers,
+                 "buckets of overlapped transfers in flight: 1, one step after "
+                 "the other, to 3; several are measured in turn")
+      ->delimiter(',')
+      ->default_val(std::vector<std::string>{"3"});
   app.add_option("--sweep", raw.sweep,
                  "also measure find on batches of 256, 1k, ... lookups: with "
                  "transfers (so without a value, and with --report and two "

@@ -96,7 +96,8 @@ struct Options {
   std::vector<Transfers> transfers;     ///< on devices, in turn
   /// Of overlapped transfers; 0: the library's choice.
   std::vector<std::uint64_t> bucket_sizes;
-  Sweep sweep = Sweep::none;  ///< also over batch sizes
+  std::vector<std::uint64_t> buffers;  ///< buckets of theirs in flight
+  Sweep sweep = Sweep::none;           ///< also over batch sizes
   std::uint64_t seed = default_seed;
   std::string json;
   std::string report;

@@ -18,6 +18,11 @@ struct PointCase {
   std::uint64_t queries;  ///< per batch
   Transfers transfers = Transfers::out;
   std::uint64_t bucket_size = 0;  ///< of overlapped transfers; 0: chosen
+  int buffers = 3;                ///< buckets in flight
+
+  PipelineOptions pipeline() const {
+    return PipelineOptions().set_bucket_size(bucket_size).set_buffers(buffers);
+  }
 };
 
 template <class S>
@@ -27,7 +32,9 @@ std::string point_name(const S& subject, const PointCase& point) {
   return subject.name(name_of(point.op), subject.entry.name) + hit +
          subject.batch_suffix(point.queries, point.transfers) +
          (point.bucket_size > 0 ? "/bucket:" + std::to_string(point.bucket_size)
-                                : "");
+                                : "") +
+         (point.buffers != 3 ? "/buffers:" + std::to_string(point.buffers)
+                             : "");
 }
 
 /// Queries and results in the memory of `Exec`, and on the host's side of the
@@ -80,8 +87,7 @@ class PointRun {
         asked_(queries()),
         buffers_(buffers()),
         index_(subject.index(space_)),
-        pipeline_(space_,
-                  PipelineOptions().set_bucket_size(point.bucket_size)) {
+        pipeline_(space_, point.pipeline()) {
     batches_ = std::min(batches_, asked_.size() / point_.queries);
   }
 
@@ -294,8 +300,7 @@ class PointRun {
 /// What the cost model says of a batch with transfers.
 inline void add_prediction(const TransferModel& model, const PointCase& point,
                            benchmark::State& state) {
-  const PipelineOptions options =
-      PipelineOptions().set_bucket_size(point.bucket_size);
+  const PipelineOptions options = point.pipeline();
   const bool in = point.transfers == Transfers::in;
   state.counters["predicted_ms"] =
       1e3 * (in ? model.seconds(point.queries)

@@ -57,13 +57,18 @@ class Result:
         return int(self.tags.get("bucket", 0))
 
     @property
+    def buffers(self):
+        """Buckets of overlapped transfers in flight."""
+        return int(self.tags.get("buffers", 3))
+
+    @property
     def queries(self):
         return int(self.tags.get("q", 0))
 
     def group(self):
         """What must agree for two results to share a panel."""
         tags = (f"{k}:{v}" for k, v in self.tags.items()
-                if k not in ("q", "transfers", "bucket"))
+                if k not in ("q", "transfers", "bucket", "buffers"))
         return (self.key, *tags)
 
 
@@ -368,7 +373,8 @@ def largest_batches(results):
     """Of results that differ in the batch alone, those of the largest batch."""
     best = {}
     for r in results:
-        key = (r.op, r.index, r.space, r.n, r.group(), r.transfers, r.bucket)
+        key = (r.op, r.index, r.space, r.n, r.group(), r.transfers, r.bucket,
+               r.buffers)
         if key not in best or r.queries > best[key].queries:
             best[key] = r
     return list(best.values())
@@ -528,7 +534,8 @@ def main_results(results, op):
     without transfers where both were measured."""
     chosen = [r for r in results if r.op == op]
     def way(r):
-        return ("", "in", "overlapped").index(r.transfers), r.bucket
+        return (("", "in", "overlapped").index(r.transfers), r.bucket,
+                -r.buffers)
     first = {}
     for r in chosen:
         key = (r.index, r.space, r.n, r.group())
@@ -1002,22 +1009,27 @@ def transfers_sections(results):
                if len({r.bucket for r in members}) > 1}
     if buckets:
         figure, axes = panels(len(buckets), "buckets")
-        lines = Lines(Palette.of_indexes(
-            [r for members in buckets.values() for r in members]))
+        def name_of(r):
+            return r.index + (
+                "" if r.buffers == 3 else f", {r.buffers} in flight")
+        lines = Lines(Palette(sorted({name_of(r) for members in
+                                      buckets.values() for r in members})))
         for ax, ((op, group, n), members) in zip(axes, buckets.items()):
-            for (label, index), line in sorted(by(
-                    members, lambda r: (series_label(r), r.index)).items()):
+            for (name, space), line in sorted(by(
+                    members, lambda r: (name_of(r), r.space)).items()):
                 lines.draw(ax, [(r.bucket, r.counters["items_per_second"])
-                                for r in line], index, True, label)
+                                for r in line], name, True,
+                           f"{name} · {space}")
             size_axis(ax, [r.bucket for r in members], "queries per bucket")
             value_axis(ax, [r.counters["items_per_second"] for r in members],
                        "queries per second")
             ax.set_title(f"{op}, {group_title(group)}, n = {count(n)}")
         parts.append(figure_block(svg(figure, "buckets") + lines.legend(),
                                   "Overlapped transfers in buckets of "
-                                  "different sizes."))
+                                  "different sizes, three in flight unless "
+                                  "named otherwise."))
     groups = batch_groups([r for r in results if r.op == "find" and not r.bucket
-                           and r.transfers == "overlapped"])
+                           and r.buffers == 3 and r.transfers == "overlapped"])
     if groups:
         palette = Palette.of_indexes(
             [r for members in groups.values() for r in members])
@@ -1031,20 +1043,21 @@ def transfers_sections(results):
             + details("Batches", batch_table(groups)))
     rows = []
     for r in sorted(points, key=lambda r: (
-            r.op, r.group(), r.n, r.index, r.transfers, r.bucket)):
+            r.op, r.group(), r.n, r.index, r.transfers, r.bucket, r.buffers)):
         c = r.counters
         rows.append((
             r.index, r.space, r.op, group_title(r.group()), r.transfers,
             count(r.n), count(r.queries),
             "" if r.transfers == "in" else
             count(r.bucket) if r.bucket else "chosen",
+            "" if r.transfers == "in" else r.buffers,
             f"{c['items_per_second'] / 1e6:,.1f}", digits(c["GB_per_s_in"]),
             digits(c["GB_per_s_out"]),
             f"{100 * c['of_link']:.0f} %" if "of_link" in c else "",
             f"{100 * c['of_last_mile']:.0f} %" if "of_last_mile" in c else ""))
     parts.append(details("Numbers", table(
         ("index", "device", "operation", "keys", "transfers", "n", "batch",
-         "bucket", "million/s", "GB/s in", "GB/s back", "of the link",
+         "bucket", "in flight", "million/s", "GB/s in", "GB/s back", "of the link",
          "of the host"), rows, 5)))
     return [("Batches in host memory",
              "<p>“in”: page-locked memory, copy, search and copy back one after "
