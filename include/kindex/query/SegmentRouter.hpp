@@ -57,10 +57,8 @@ struct SegmentRouter {
       const X least =
           with_segments(top, leaves.first, 1,
                         [](const Segment* first) { return first->key; });
-      for (int o = 0; o < Own; ++o) {
-        const X i = x[o] > least ? X((x[o] - least) >> shift) : X{0};
-        near[o] = cells[i < cell_count ? i : cell_count - 1];
-      }
+      for (int o = 0; o < Own; ++o)
+        near[o] = guess_segment<Index>(x[o] > least ? X(x[o] - least) : X{0});
       find_segments(group, top, leaves, x, near);
       for (int o = 0; o < Own; ++o)
         near[o] = expect(top, leaves, x[o], near[o]);
@@ -97,6 +95,27 @@ struct SegmentRouter {
   PinnedKeys<Segment> top_on_host() const { return {top, top_size}; }
 
  private:
+  /// The segment where a search for the coordinate `offset` above the least may
+  /// begin: from the cell's first on as far as `offset` is in the cell. Where
+  /// keys crowd, cells have many.
+  template <class Index>
+  KOKKOS_FUNCTION Index guess_segment(X offset) const {
+    const X cell = X(offset >> shift);
+    if (cell >= cell_count - 1) return Index(cells[cell_count - 1]);
+    const std::uint32_t first = cells[cell];
+    const std::uint32_t others = cells[cell + 1] - first;
+    // All in the window that begins with the first.
+    if (others < window - 1 || shift == 0) return Index(first);
+    std::uint32_t fraction;  // by 2^32
+    if constexpr (sizeof(X) <= 4) {
+      fraction = std::uint32_t(offset) << (32 - shift);
+    } else {
+      fraction = std::uint32_t((offset << (64 - shift)) >> 32);
+    }
+    const auto before = std::uint32_t((std::uint64_t(others) * fraction) >> 32);
+    return Index(first) + (before > 0 ? before - 1 : 0);
+  }
+
   /// From guesses to the segments that hold the coordinates.
   template <class Index, class Group, class Top, int Own>
   KOKKOS_FUNCTION void find_segments(const Group& group, const Top& top,
