@@ -247,7 +247,9 @@ TYPED_TEST(Instances, WorkspaceReplacesAllocations) {
         index.range(space, data.queries, data.ends, kindex::with_keys);
     EXPECT_TRUE(to_host(hits.offsets) == to_host(plain.offsets));
     EXPECT_TRUE(to_host(hits.values) == to_host(plain.values));
-    if (with_keys) EXPECT_TRUE(to_host(hits.keys) == to_host(plain.keys));
+    if (with_keys) {
+      EXPECT_TRUE(to_host(hits.keys) == to_host(plain.keys));
+    }
   }
   // Too small: an error that says so, and nothing happens.
   ASSERT_GT(bytes, 16u);
