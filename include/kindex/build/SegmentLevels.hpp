@@ -108,6 +108,17 @@ struct WriteCells {
   }
 };
 
+/// Counts segments in cells that have at least `many`.
+struct CountCrowded {
+  const std::uint32_t* cells;
+  std::uint32_t many;
+
+  KOKKOS_FUNCTION void operator()(size_type i, size_type& sum) const {
+    const std::uint32_t count = cells[i + 1] - cells[i];
+    if (count >= many) sum += count;
+  }
+};
+
 /// Writes an element.
 template <class T>
 struct WriteElement {

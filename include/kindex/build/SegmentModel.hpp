@@ -26,7 +26,8 @@ struct SegmentModel {
   Kokkos::View<size_type*, Kokkos::HostSpace> level_ends;
   Kokkos::View<Segment*, Kokkos::HostSpace> top;    ///< the first segments
   Kokkos::View<std::uint32_t*, MemorySpace> cells;  ///< empty: no table
-  int shift = 0;  ///< bits of coordinates that cells leave out
+  int shift = 0;        ///< bits of coordinates that cells leave out
+  bool crowds = false;  ///< whether a good part of the segments share cells
 
   /// Levels of segments; 0 for no entries.
   int height() const { return static_cast<int>(levels.extent(0)); }
@@ -49,6 +50,7 @@ struct SegmentModel {
     router.cells = cells.data();
     router.cell_count = static_cast<std::uint32_t>(cells.extent(0));
     router.shift = shift;
+    router.crowds = crowds;
     router.height = height();
     return router;
   }
@@ -62,7 +64,8 @@ struct SegmentModel {
             level_ends,
             top,
             copied_to<Space>(space, cells),
-            shift};
+            shift,
+            crowds};
   }
 };
 

@@ -29,6 +29,9 @@ struct SegmentRouter {
   static constexpr int lanes = 4;
   /// Segments that are read together.
   static constexpr int window = lanes;
+  /// Segments of a cell that are too many for the window that begins with its
+  /// first.
+  static constexpr std::uint32_t many = window - 1;
 
   const Segment* segments = nullptr;  ///< of all levels, from the root
   const build::SegmentLevel* levels = nullptr;  ///< from the leaves
@@ -41,6 +44,7 @@ struct SegmentRouter {
   const std::uint32_t* cells = nullptr;
   std::uint32_t cell_count = 0;  ///< how many; 0: search level by level
   int shift = 0;                 ///< bits of coordinates that cells leave out
+  bool crowds = false;           ///< whether guesses look at a cell's end
   int height = 0;                ///< levels
 
   /// Where each lane's own keys are expected among the entries; the lanes of a
@@ -96,16 +100,16 @@ struct SegmentRouter {
 
  private:
   /// The segment where a search for the coordinate `offset` above the least may
-  /// begin: from the cell's first on as far as `offset` is in the cell. Where
-  /// keys crowd, cells have many.
+  /// begin: the cell's first; where cells have many, as far from it as `offset`
+  /// is in the cell.
   template <class Index>
   KOKKOS_FUNCTION Index guess_segment(X offset) const {
     const X cell = X(offset >> shift);
     if (cell >= cell_count - 1) return Index(cells[cell_count - 1]);
+    if (!crowds) return Index(cells[cell]);
     const std::uint32_t first = cells[cell];
     const std::uint32_t others = cells[cell + 1] - first;
-    // All in the window that begins with the first.
-    if (others < window - 1 || shift == 0) return Index(first);
+    if (others < many || shift == 0) return Index(first);
     std::uint32_t fraction;  // by 2^32
     if constexpr (sizeof(X) <= 4) {
       fraction = std::uint32_t(offset) << (32 - shift);
