@@ -3,7 +3,7 @@
 #define KINDEX_BUILD_COPY_HPP
 
 /// \file
-/// Views of one memory in another.
+/// Views of one memory in another, and single elements from the host.
 
 #include <kindex/Types.hpp>
 
@@ -23,6 +23,15 @@ auto copied_to(const Exec& space, const View& source) {
     return copy;
   }
 }
+
+/// Writes an element.
+template <class T>
+struct WriteElement {
+  T value;
+  T* to;
+
+  KOKKOS_FUNCTION void operator()(int) const { *to = value; }
+};
 
 }  // namespace kindex::build
 

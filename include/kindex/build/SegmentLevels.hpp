@@ -5,6 +5,7 @@
 /// \file
 /// Segments as a learned index stores them, and how it writes them.
 
+#include <kindex/build/Copy.hpp>
 #include <kindex/build/SegmentFit.hpp>
 #include <kindex/query/Node.hpp>
 
@@ -117,15 +118,6 @@ struct CountCrowded {
     const std::uint32_t count = cells[i + 1] - cells[i];
     if (count >= many) sum += count;
   }
-};
-
-/// Writes an element.
-template <class T>
-struct WriteElement {
-  T value;
-  T* to;
-
-  KOKKOS_FUNCTION void operator()(int) const { *to = value; }
 };
 
 /// Draws queries from an index's own keys, anywhere among them.

@@ -194,15 +194,14 @@ void run_teams(const Exec& space, const std::string& label, Kernel kernel,
   }
 }
 
-/// Launches `kernel`, which strides over `tiles` tiles on its own, one team per
-/// tile, with `scratch_bytes` bytes of team scratch.
+/// Launches `kernel`, which strides over `tiles` tiles on its own, one team of
+/// `threads` threads per tile, with `scratch_bytes` bytes of team scratch.
 template <class Exec, class Kernel>
 void run_tiled(const Exec& space, const std::string& label,
-               const Kernel& kernel, size_type tiles,
-               std::size_t scratch_bytes) {
-  constexpr int threads = DeviceTraits<Exec>::is_gpu ? 512 : 1;
+               const Kernel& kernel, size_type tiles, std::size_t scratch_bytes,
+               int threads = DeviceTraits<Exec>::is_gpu ? 512 : 1) {
   run_teams(
-      space, label, kernel, tiles * threads,
+      space, label, kernel, tiles * size_type(threads),
       LookupPolicy().set_lookups_per_thread(1).set_team_size(threads),
       [](Kernel&, size_type) {},
       [scratch_bytes](int) { return scratch_bytes; });

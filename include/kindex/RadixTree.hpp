@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef KINDEX_RADIXTREE_HPP
+#define KINDEX_RADIXTREE_HPP
+
+/// \file
+/// Ascending keys under an adaptive radix tree.
+
+#include <kindex/build/Entries.hpp>
+#include <kindex/build/RadixLevels.hpp>
+#include <kindex/query/AscendingRef.hpp>
+#include <kindex/query/BulkQueries.hpp>
+#include <kindex/query/Node.hpp>
+
+#include <algorithm>
+
+namespace kindex {
+
+/// How a RadixTree is built.
+struct RadixTreeOptions {
+  /// Entries up to which different keys share a leaf, from 1 to 2^16; 1 makes
+  /// the tree of the paper, with a leaf for each key.
+  size_type leaf_entries = 16;
+};
+
+/// How many nodes of each form a RadixTree has.
+struct RadixNodeCounts {
+  size_type node4 = 0;    ///< up to 4 children
+  size_type node16 = 0;   ///< up to 16 children
+  size_type node48 = 0;   ///< up to 48 children
+  size_type node256 = 0;  ///< more than 48 children
+  size_type ranks = 0;    ///< more than 48 children, all of them leaves
+  size_type bits = 0;     ///< more than 4 children of one entry each
+};
+
+/// Ascending keys, as in SortedArray, and an adaptive radix tree of where they
+/// stand (Leis, Kemper and Neumann, "The Adaptive Radix Tree", ICDE 2013; on
+/// GPUs: Alam, Yoginath and Perumalla, HPCC 2016): each node branches by one
+/// byte of the keys' bits in order (see KeyTraits), the most significant first,
+/// and has one of four sizes, for 4, 16, 48 or 256 children. A node branches
+/// where its keys first differ (path compression), and a subtree of few keys is
+/// a leaf (lazy expansion). Duplicates keep the order of the input.
+///
+/// Unlike in the paper,
+/// - leaves are not stored: a leaf is the rank of its first entry, and its keys
+///   are those from there on. So up to `leaf_entries` different keys share a
+///   leaf, which spares most nodes and the read of one;
+/// - a node knows its first and last rank, and in a Node256 a byte without a
+///   child refers to where the next child begins: a bound is one descent that
+///   never turns back;
+/// - a Node48 finds its children by a set of 256 bits instead of an index of
+/// 256
+///   bytes; a Node256 of leaves has their ranks in differences of 8 bits; and
+///   of a node whose children are single entries, the set of bytes is all there
+///   is.
+///
+/// For keys of 4 bytes and fewer than 2^31 entries, nodes take 32 bytes
+/// (Node4), 96 (Node16), 240 (Node48), 1040 (Node256), 352 (Node256 of leaves)
+/// and 48 (set of single entries). A lookup reads, for each level, the 32 bytes
+/// that have its byte's place (two such reads, one after the other, from a
+/// Node16 or Node48), then the keys of a leaf by 32 bytes from its first on,
+/// then the value if it finds one. Of 2^26 random keys of 32 bits, level by
+/// level, the tree has a Node256, 256 of them, and 2^16 Node256 of leaves with
+/// some four keys each, 23 MB: what depends on memory beyond the caches is one
+/// read of keys, 1.4 sectors on average, and one of the value. Of 2^26 dense
+/// ones, 2^18 sets of single entries, 12.6 MB, answer without the keys.
+///
+/// Copies are shallow and counted, like those of Views.
+///
+/// \tparam Key, Value, MemorySpace, Layout as for SortedArray.
+template <class Key, class Value = std::uint32_t,
+          class MemorySpace = Kokkos::DefaultExecutionSpace::memory_space,
+          class Layout = SoA>
+class RadixTree
+    : public query::BulkQueries<RadixTree<Key, Value, MemorySpace, Layout>, Key,
+                                Value, MemorySpace> {
+  using Storage = build::Entries<Key, Value, MemorySpace, Layout>;
+  using Bits = typename KeyTraits<Key>::bits_type;
+  using Levels = build::RadixLevels<Bits, MemorySpace>;
+  static constexpr int entry_bytes = std::is_same_v<Layout, SoA>
+                                         ? sizeof(Key)
+                                         : sizeof(build::Entry<Key, Value>);
+  /// Entries of a leaf that are read at once: a sector of memory.
+  static constexpr int window = std::max(1, 32 / entry_bytes);
+  static constexpr size_type block = window;
+  static constexpr size_type most_leaf_entries = size_type{1} << 16;
+
+ public:
+  class Ref;
+
+  /// The name that labels and messages carry.
+  static constexpr const char* name() { return "RadixTree"; }
+
+  /// The empty index.
+  RadixTree() = default;
+
+  /// Builds from keys in any order; values are the row ids 0...n-1.
+  ///
+  /// Sorts as SortedArray does, then makes the tree level by level: see
+  /// build::RadixLevels for its memory. Fences `space` once for each level, of
+  /// which there are at most as many as a key has bytes.
+  ///
+  /// \param space, keys as for SortedArray.
+  /// \param options when keys share a leaf.
+  /// \throws Error as SortedArray, and for leaves of no entry or more than
+  /// 2^16.
+  template <class Exec, class Keys>
+  RadixTree(const Exec& space, const Keys& keys,
+            const RadixTreeOptions& options = {})
+      : RadixTree(checked(options)) {
+    entries_ = Storage::from_unsorted(name(), space, keys, block);
+    build(space);
+  }
+
+  /// Builds from keys in any order and their values.
+  ///
+  /// \param space, keys, values, options as above.
+  /// \throws Error as above.
+  template <class Exec, class Keys, class Values>
+  requires Kokkos::is_view_v<Keys> && Kokkos::is_view_v<Values> RadixTree(
+      const Exec& space, const Keys& keys, const Values& values,
+      const RadixTreeOptions& options = {})
+      : RadixTree(checked(options)) {
+    entries_ = Storage::from_unsorted(name(), space, keys, values, block);
+    build(space);
+  }
+
+  /// Builds from ascending keys; values are the row ids 0...n-1, which SoA does
+  /// not store.
+  ///
+  /// \param space, keys, check as for SortedArray.
+  /// \param options as above.
+  /// \throws Error as above.
+  template <class Exec, class Keys>
+  RadixTree(const Exec& space, SortedTag, const Keys& keys,
+            Check check = Check::on, const RadixTreeOptions& options = {})
+      : RadixTree(checked(options)) {
+    entries_ = Storage::from_sorted(name(), space, keys, check, block);
+    build(space);
+  }
+
+  /// Builds from ascending keys and their values.
+  ///
+  /// \param space, keys, values, check, options as above.
+  /// \throws Error as above.
+  template <class Exec, class Keys, class Values>
+  requires Kokkos::is_view_v<Keys> && Kokkos::is_view_v<Values> RadixTree(
+      const Exec& space, SortedTag, const Keys& keys, const Values& values,
+      Check check = Check::on, const RadixTreeOptions& options = {})
+      : RadixTree(checked(options)) {
+    entries_ = Storage::from_sorted(name(), space, keys, values, check, block);
+    build(space);
+  }
+
+  /// The number of entries.
+  size_type size() const { return entries_.size(); }
+
+  /// Bytes that the index holds.
+  size_type memory_bytes() const { return data_bytes() + tree_bytes(); }
+
+  /// Bytes of keys and values, with up to 32 bytes of padding.
+  size_type data_bytes() const { return entries_.memory_bytes(); }
+
+  /// Bytes of the nodes: the sum of node_counts() by the size of each form.
+  size_type tree_bytes() const { return levels_.memory_bytes(); }
+
+  /// The most nodes on a way from the root to a leaf.
+  int height() const { return levels_.height(); }
+
+  /// Entries up to which different keys share a leaf.
+  size_type leaf_entries() const { return leaf_entries_; }
+
+  /// How many nodes of each form there are.
+  RadixNodeCounts node_counts() const {
+    using query::RadixKind;
+    return {levels_.count(RadixKind::node4),  levels_.count(RadixKind::node16),
+            levels_.count(RadixKind::node48), levels_.count(RadixKind::node256),
+            levels_.count(RadixKind::ranks),  levels_.count(RadixKind::bits)};
+  }
+
+  /// The handle for kernels: trivially copyable, non-owning.
+  Ref ref() const {
+    using query::RadixKind;
+    Ref ref;
+    ref.entries_ = entries_.ref();
+    ref.nodes_ = {levels_.arena(RadixKind::node4).data(),
+                  levels_.arena(RadixKind::node16).data(),
+                  levels_.arena(RadixKind::node48).data(),
+                  levels_.arena(RadixKind::node256).data(),
+                  levels_.arena(RadixKind::ranks).data(),
+                  levels_.arena(RadixKind::bits).data(),
+                  levels_.root(),
+                  levels_.is_wide()};
+    ref.keys_stay_ = size() * entry_bytes <= size_type{128} << 20;
+    return ref;
+  }
+
+ private:
+  /// An empty index, once the options are checked.
+  explicit RadixTree(const RadixTreeOptions& options)
+      : leaf_entries_(options.leaf_entries) {}
+
+  static const RadixTreeOptions& checked(const RadixTreeOptions& options) {
+    if (options.leaf_entries < 1 || options.leaf_entries > most_leaf_entries)
+      impl::fail("kindex::RadixTree", "options.leaf_entries is ",
+                 options.leaf_entries, ", not in 1...", most_leaf_entries);
+    return options;
+  }
+
+  template <class Exec>
+  void build(const Exec& space) {
+    levels_ = Levels(space, "kindex::RadixTree",
+                     build::RadixKeys<typename Storage::Ref>{entries_.ref()},
+                     size(), leaf_entries_);
+  }
+
+  Storage entries_;
+  Levels levels_;
+  size_type leaf_entries_ = RadixTreeOptions().leaf_entries;
+};
+
+/// The handle of a RadixTree in a kernel: see query::RefVerbs for its verbs.
+template <class Key, class Value, class MemorySpace, class Layout>
+class RadixTree<Key, Value, MemorySpace, Layout>::Ref
+    : public query::AscendingRef<Ref, Key, Value, Layout> {
+  using query::AscendingRef<Ref, Key, Value, Layout>::entries_;
+
+ public:
+  using query::AscendingRef<Ref, Key, Value, Layout>::key_at;
+  using query::AscendingRef<Ref, Key, Value, Layout>::size;
+  using pinned_type = size_type;  ///< a child of the root
+
+  /// One thread per lookup: it reads less than 16 bytes of most nodes.
+  static constexpr int lanes = 1;
+  /// The same.
+  static constexpr int most_lanes = 1;
+  /// Not measured to pay.
+  static constexpr bool sorting_pays = false;
+  /// Not measured to pay.
+  KOKKOS_FUNCTION bool partitioning_pays(bool /*finds*/) const { return false; }
+
+  /// A handle of the empty index.
+  Ref() = default;
+
+  /// The positions of W keys; their loads overlap.
+  ///
+  /// \tparam finds whether the first equal entry is wanted, or size(), instead
+  ///   of the lower bound.
+  template <bool finds, class Group, class Top, int W>
+  KOKKOS_FUNCTION void search(const Group&, const Top& top,
+                              const Key (&keys)[W],
+                              size_type (&positions)[W]) const {
+    if (size() == 0) {
+      for (int w = 0; w < W; ++w) positions[w] = 0;
+    } else if (!nodes_.is_wide) {
+      search_with<finds, std::uint32_t>(top, keys, positions);
+    } else {
+      search_with<finds, std::uint64_t>(top, keys, positions);
+    }
+  }
+
+  /// How many children of the root are pinned: all 256 or none.
+  KOKKOS_FUNCTION size_type pinned_size(int steps, size_type most) const {
+    const bool is_leaf = nodes_.is_wide
+                             ? Child<std::uint64_t>::of(nodes_.root).is_leaf()
+                             : Child<std::uint32_t>::of(nodes_.root).is_leaf();
+    return size() > 0 && steps != 0 && most >= 256 && !is_leaf ? 256 : 0;
+  }
+
+  /// Where the root leads by byte i.
+  KOKKOS_FUNCTION size_type pinned_key(size_type i) const {
+    return nodes_.is_wide ? root_child<std::uint64_t>(int(i))
+                          : root_child<std::uint32_t>(int(i));
+  }
+
+ private:
+  friend class RadixTree;
+  template <class Word>
+  using Child = query::RadixChild<Word>;
+  using Step = query::RadixStep;
+
+  /// A lookup on its way down.
+  template <class Word>
+  struct Descent {
+    Bits bits;          ///< of the key
+    Child<Word> child;  ///< where it is
+    int depth;          ///< the byte that decides next, but for paths
+    Step step;          ///< what the last step came to
+  };
+
+  template <class Word>
+  KOKKOS_FUNCTION size_type root_child(int byte) const {
+    Child<Word> child = Child<Word>::of(nodes_.root);
+    const auto& head = nodes_.head(child);
+    int depth = query::RadixNodes<Bits>::depth_of(head);
+    const Bits key = query::radix_with_byte(
+        query::radix_prefix(head.prefix, depth), depth, byte);
+    if (nodes_.step(key, child, depth) == Step::before)
+      child = Child<Word>::leaf(nodes_.first_of(child));
+    return child.word();
+  }
+
+  template <bool finds, class Word, class Top, int W>
+  KOKKOS_FUNCTION void search_with(const Top& top, const Key (&keys)[W],
+                                   size_type (&positions)[W]) const {
+    if constexpr (W == 1) {
+      Descent<Word> descent = begin<Word>(top, keys[0]);
+      while (descent.step == Step::down) advance(descent);
+      positions[0] = finish<finds>(descent, keys[0]);
+    } else {
+      // In turns: meanwhile, what the others read arrives.
+      Descent<Word> descents[W];
+      int open[W];
+      int count = 0;
+      for (int w = 0; w < W; ++w) {
+        descents[w] = begin<Word>(top, keys[w]);
+        if (fetch(descents[w])) open[count++] = w;
+      }
+      while (count > 0) {
+        int left = 0;
+        for (int i = 0; i < count; ++i) {
+          const int w = open[i];
+          advance(descents[w]);
+          if (fetch(descents[w])) open[left++] = w;
+        }
+        count = left;
+      }
+      for (int w = 0; w < W; ++w)
+        positions[w] = finish<finds>(descents[w], keys[w]);
+    }
+  }
+
+  template <class Word, class Top>
+  KOKKOS_FUNCTION Descent<Word> begin(const Top& top, const Key& key) const {
+    const auto root = Child<Word>::of(nodes_.root);
+    Descent<Word> at{KeyTraits<Key>::to_bits(key), root, 0,
+                     root.is_leaf() ? Step::leaf : Step::down};
+    if constexpr (Top::is_pinned) {
+      if (top.holds(0, 256)) {
+        if (nodes_.is_off_path(at.bits, at.child, at.depth)) {
+          at.step = Step::absent;
+        } else {
+          at.child =
+              Child<Word>::of(top.first[query::radix_byte(at.bits, at.depth)]);
+          ++at.depth;
+          at.step = at.child.is_leaf() ? Step::leaf : Step::down;
+        }
+      }
+    }
+    return at;
+  }
+
+  template <class Word>
+  KOKKOS_FUNCTION void advance(Descent<Word>& at) const {
+    at.step = nodes_.step(at.bits, at.child, at.depth);
+  }
+
+  /// Has a host fetch what comes next; returns whether that is a step.
+  template <class Word>
+  KOKKOS_FUNCTION bool fetch(const Descent<Word>& at) const {
+    if (at.step == Step::down) {
+      nodes_.fetch(at.bits, at.child, at.depth);
+    } else if (at.step == Step::leaf && at.child.rank() < size()) {
+      query::prefetch(&entries_.key(at.child.rank()));
+    }
+    return at.step == Step::down;
+  }
+
+  /// From the end of the descent to the position.
+  template <bool finds, class Word>
+  KOKKOS_FUNCTION size_type finish(const Descent<Word>& at,
+                                   const Key& key) const {
+    if (at.step == Step::leaf) return search_leaf<finds>(at.child.rank(), key);
+    if (at.step == Step::equal) return at.child.rank();
+    return finds ? size() : size_type(nodes_.first_of(at.child));
+  }
+
+  /// The position of `key` among the entries from `rank` on; all before are
+  /// below it, and those behind the leaf above.
+  template <bool finds>
+  KOKKOS_FUNCTION size_type search_leaf(size_type rank, const Key& key) const {
+    constexpr int most_windows = 4;
+    size_type at = rank / window * window;
+    for (int w = 0; w < most_windows && at < size(); ++w, at += window) {
+      const auto keys = keys_stay_ ? load<query::Reuse::often>(at)
+                                   : load<query::Reuse::never>(at);
+      const unsigned below = query::count_below(keys, key);
+      if (below < unsigned(window))
+        return !finds || query::holds(keys, key) ? at + below : size();
+    }
+    if (at >= size()) return size();
+    // A large leaf: twice as far each time, then by halves.
+    size_type length = size() - at;
+    for (size_type reach = window; reach < length; reach *= 2)
+      if (!(key_at(at + reach) < key)) length = reach;
+    while (length > 0) {
+      const size_type half = length / 2;
+      const bool is_below = key_at(at + half) < key;
+      at += is_below ? half + 1 : 0;
+      length = is_below ? length - half - 1 : half;
+    }
+    return finds ? this->if_equal(at, key) : at;
+  }
+
+  template <query::Reuse reuse>
+  KOKKOS_FUNCTION auto load(size_type first) const {
+    return query::load_entries<window, reuse>(query::SingleLane(), entries_,
+                                              first);
+  }
+
+  query::RadixNodes<Bits> nodes_;
+  bool keys_stay_ = true;
+};
+
+/// \cond
+template <class Exec, class Keys>
+RadixTree(const Exec&, const Keys&, const RadixTreeOptions& = {})
+    -> RadixTree<typename Keys::non_const_value_type, std::uint32_t,
+                 typename Exec::memory_space>;
+template <class Exec, class Keys, class Values>
+requires Kokkos::is_view_v<Values> RadixTree(const Exec&, const Keys&,
+                                             const Values&,
+                                             const RadixTreeOptions& = {})
+->RadixTree<typename Keys::non_const_value_type,
+            typename Values::non_const_value_type, typename Exec::memory_space>;
+template <class Exec, class Keys>
+RadixTree(const Exec&, SortedTag, const Keys&, Check = Check::on,
+          const RadixTreeOptions& = {})
+    -> RadixTree<typename Keys::non_const_value_type, std::uint32_t,
+                 typename Exec::memory_space>;
+template <class Exec, class Keys, class Values>
+requires Kokkos::is_view_v<Values> RadixTree(const Exec&, SortedTag,
+                                             const Keys&, const Values&,
+                                             Check = Check::on,
+                                             const RadixTreeOptions& = {})
+->RadixTree<typename Keys::non_const_value_type,
+            typename Values::non_const_value_type, typename Exec::memory_space>;
+/// \endcond
+
+}  // namespace kindex
+
+#endif
