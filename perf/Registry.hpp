@@ -28,6 +28,7 @@
 #include <kindex/HybridLearnedIndex.hpp>
 #include <kindex/LearnedIndex.hpp>
 #include <kindex/PivotTree.hpp>
+#include <kindex/RadixTree.hpp>
 #include <kindex/SortedArray.hpp>
 
 namespace kindex::perf {
@@ -60,6 +61,7 @@ IndexList<Key, Value, Exec> registered_indexes() {
   all.template add<BPlusTree<Key, Value, Memory, AoS>>("b_plus_tree_aos");
   all.template add<Eytzinger<Key, Value, Memory>>("eytzinger");
   all.template add<LearnedIndex<Key, Value, Memory>>("learned_index");
+  all.template add<RadixTree<Key, Value, Memory>>("radix_tree");
   if constexpr (!is_host<Exec> && (sizeof(Key) == 4 || sizeof(Key) == 8)) {
     all.template add<OnHost<HybridLearnedIndex<Key, Value, Memory>>>(
         "hybrid_learned_index");
