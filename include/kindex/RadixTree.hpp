@@ -20,6 +20,8 @@ struct RadixTreeOptions {
   /// Entries up to which different keys share a leaf, from 1 to 2^16; 1 makes
   /// the tree of the paper, with a leaf for each key.
   size_type leaf_entries = 16;
+  /// Whether nodes refer to their children by 64 bits even where 32 do.
+  bool wide_references = false;
 };
 
 /// How many nodes of each form a RadixTree has.
@@ -108,7 +110,7 @@ class RadixTree
             const RadixTreeOptions& options = {})
       : RadixTree(checked(options)) {
     entries_ = Storage::from_unsorted(name(), space, keys, block);
-    build(space);
+    build(space, options);
   }
 
   /// Builds from keys in any order and their values.
@@ -121,7 +123,7 @@ class RadixTree
       const RadixTreeOptions& options = {})
       : RadixTree(checked(options)) {
     entries_ = Storage::from_unsorted(name(), space, keys, values, block);
-    build(space);
+    build(space, options);
   }
 
   /// Builds from ascending keys; values are the row ids 0...n-1, which SoA does
@@ -135,7 +137,7 @@ class RadixTree
             Check check = Check::on, const RadixTreeOptions& options = {})
       : RadixTree(checked(options)) {
     entries_ = Storage::from_sorted(name(), space, keys, check, block);
-    build(space);
+    build(space, options);
   }
 
   /// Builds from ascending keys and their values.
@@ -148,7 +150,7 @@ class RadixTree
       Check check = Check::on, const RadixTreeOptions& options = {})
       : RadixTree(checked(options)) {
     entries_ = Storage::from_sorted(name(), space, keys, values, check, block);
-    build(space);
+    build(space, options);
   }
 
   /// The number of entries.
@@ -168,6 +170,12 @@ class RadixTree
 
   /// Entries up to which different keys share a leaf.
   size_type leaf_entries() const { return leaf_entries_; }
+
+  /// The nodes as they are stored.
+  const build::RadixLevels<typename KeyTraits<Key>::bits_type, MemorySpace>&
+  levels() const {
+    return levels_;
+  }
 
   /// How many nodes of each form there are.
   RadixNodeCounts node_counts() const {
@@ -207,10 +215,10 @@ class RadixTree
   }
 
   template <class Exec>
-  void build(const Exec& space) {
+  void build(const Exec& space, const RadixTreeOptions& options) {
     levels_ = Levels(space, "kindex::RadixTree",
                      build::RadixKeys<typename Storage::Ref>{entries_.ref()},
-                     size(), leaf_entries_);
+                     size(), leaf_entries_, options.wide_references);
   }
 
   Storage entries_;

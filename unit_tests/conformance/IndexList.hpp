@@ -13,6 +13,7 @@
 #include <kindex/HybridLearnedIndex.hpp>
 #include <kindex/LearnedIndex.hpp>
 #include <kindex/PivotTree.hpp>
+#include <kindex/RadixTree.hpp>
 #include <kindex/SortedArray.hpp>
 #include <tuple>
 #include <type_traits>
@@ -51,6 +52,8 @@ using OnePerClass = ::testing::Types<
     Entry<kindex::Eytzinger<Key,   std::uint64_t, MemorySpace, kindex::SoA, 9>>,
     Entry<kindex::LearnedIndex<Key, std::uint32_t, MemorySpace, kindex::SoA>>,
     Entry<kindex::LearnedIndex<Key, std::uint64_t, MemorySpace, kindex::AoS>>,
+    Entry<kindex::RadixTree<Key,   std::uint32_t, MemorySpace, kindex::SoA>>,
+    Entry<kindex::RadixTree<Key,   std::uint64_t, MemorySpace, kindex::AoS>>,
     Entry<kindex::HybridBPlusTree<Key, std::uint64_t, MemorySpace, kindex::AoS>, Offers::everything, Views::on_the_host>,
     Entry<kindex::HybridLearnedIndex<Key, std::uint32_t, MemorySpace, kindex::SoA>, Offers::everything, Views::on_the_host>
 >;

@@ -414,10 +414,11 @@ class RadixLevels {
   ///
   /// \param label prefix of all labels.
   /// \param most entries up to which different keys share a leaf, at least 1.
+  /// \param wide whether references have 64 bits even where 32 do.
   template <class Exec, class Keys>
   RadixLevels(const Exec& space, const std::string& label, const Keys& keys,
-              size_type entries, size_type most) {
-    if (entries < query::RadixChild<std::uint32_t>::rank_end) {
+              size_type entries, size_type most, bool wide) {
+    if (!wide && entries < query::RadixChild<std::uint32_t>::rank_end) {
       build<std::uint32_t>(space, label, keys, entries, most);
     } else {
       build<std::uint64_t>(space, label, keys, entries, most);
