@@ -378,6 +378,254 @@ TYPED_TEST(RadixTrees, OptionsAndKeysAreChecked) {
             "below keys(1) = 3");
 }
 
+// ---- ranges, prefixes, hierarchies
+// -------------------------------------------
+
+TYPED_TEST(RadixTrees, GoForwardAndBackward) {
+  using Exec = TypeParam;
+  const auto index =
+      tree_of<Exec>(std::vector<int>{500, 300, 100, 400, 200}, 1);
+  const auto at = [](int key) {
+    return to_device<Exec>(std::vector<int>{key});
+  };
+  constexpr int least = std::numeric_limits<int>::min();
+  constexpr int most = std::numeric_limits<int>::max();
+  using Keys = std::vector<int>;
+  const auto forward =
+      index.range(Exec{}, at(250), at(most), kindex::with_keys);
+  EXPECT_EQ(to_host(forward.keys), (Keys{300, 400, 500}));
+  EXPECT_EQ(to_host(forward.values), (std::vector<std::uint32_t>{1, 3, 0}));
+  const auto backward =
+      index.reverse_range(Exec{}, at(least), at(250), kindex::with_keys);
+  EXPECT_EQ(to_host(backward.keys), (Keys{200, 100}));
+  EXPECT_EQ(to_host(backward.values), (std::vector<std::uint32_t>{4, 2}));
+  EXPECT_EQ(to_host(index.reverse_range(Exec{}, at(200), at(400)).values),
+            (std::vector<std::uint32_t>{3, 1, 4}));
+  EXPECT_EQ(index.reverse_range(Exec{}, at(5), at(4)).values.extent(0), 0u);
+}
+
+/// Reverse ranges are the ranges of the same queries, each turned around.
+TYPED_TEST(RadixTrees, ReverseRangesAreRangesTurnedAround) {
+  using Exec = TypeParam;
+  using Key = std::uint16_t;
+  std::mt19937_64 rng(8);
+  std::vector<Key> keys, lo, hi;
+  for (int i = 0; i < 3000; ++i) keys.push_back(static_cast<Key>(rng() % 2000));
+  for (int i = 0; i < 300; ++i) {
+    lo.push_back(static_cast<Key>(rng() % 2100));
+    hi.push_back(static_cast<Key>(lo.back() + rng() % 300 - 20));
+  }
+  const auto index = tree_of<Exec>(keys, 16);
+  const auto device_lo = to_device<Exec>(lo), device_hi = to_device<Exec>(hi);
+  const auto forward =
+      index.range(Exec{}, device_lo, device_hi, kindex::with_keys);
+  const auto backward =
+      index.reverse_range(Exec{}, device_lo, device_hi, kindex::with_keys);
+  const auto offsets = to_host(forward.offsets);
+  EXPECT_EQ(offsets, to_host(backward.offsets));
+  EXPECT_GT(offsets.back(), 10000u);
+  auto values = to_host(forward.values);
+  auto hit_keys = to_host(forward.keys);
+  for (std::size_t i = 0; i < lo.size(); ++i) {
+    const auto first = std::ptrdiff_t(offsets[i]);
+    const auto last = std::ptrdiff_t(offsets[i + 1]);
+    std::reverse(values.begin() + first, values.begin() + last);
+    std::reverse(hit_keys.begin() + first, hit_keys.begin() + last);
+  }
+  EXPECT_EQ(values, to_host(backward.values));
+  EXPECT_EQ(hit_keys, to_host(backward.keys));
+}
+
+template <class Key>
+std::string memory_bits(Key key) {
+  std::string bits;
+  for (const char c : radix_bytes(key))
+    for (int b = 7; b >= 0; --b)
+      bits += static_cast<char>('0' + (static_cast<unsigned char>(c) >> b & 1));
+  return bits;
+}
+
+template <class Exec, class Key>
+void expect_right_prefixes() {
+  using kindex::Prefix;
+  using kindex::PrefixMatch;
+  constexpr int width = 8 * int(sizeof(Key));
+  std::mt19937_64 rng(4);
+  for (const bool few_bits : {false, true}) {
+    std::vector<Key> keys = Keys<Key>::extremes();
+    for (int i = 0; i < 1500; ++i)
+      keys.push_back(few_bits ? Keys<Key>::of(static_cast<int>(rng() % 120))
+                              : Keys<Key>::random(rng));
+    std::sort(keys.begin(), keys.end(), Keys<Key>::less);
+    std::vector<Key> queries;
+    std::vector<Prefix<Key>> prefixes;
+    std::vector<std::string> bits;
+    for (const Key& key : keys) bits.push_back(memory_bits(key));
+    Ranks lower, upper;
+    std::vector<size_type> rank, common;
+    for (int i = 0; i < 300; ++i) {
+      queries.push_back(i % 2 == 0 ? keys[rng() % keys.size()]
+                                   : Keys<Key>::random(rng));
+      prefixes.push_back({queries.back(), int(rng() % (width + 1))});
+      const std::string own = memory_bits(queries.back());
+      const std::string prefix =
+          own.substr(0, std::size_t(prefixes.back().bits));
+      const auto below = [&](const std::string& a, const std::string& b) {
+        return a.substr(0, prefix.size()) < b.substr(0, prefix.size());
+      };
+      lower.push_back(
+          size_type(std::lower_bound(bits.begin(), bits.end(), own, below) -
+                    bits.begin()));
+      upper.push_back(
+          size_type(std::upper_bound(bits.begin(), bits.end(), own, below) -
+                    bits.begin()));
+      size_type best = 0;
+      std::vector<size_type> shared;
+      for (const auto& of_key : bits) {
+        shared.push_back(size_type(
+            std::mismatch(own.begin(), own.end(), of_key.begin()).first -
+            own.begin()));
+        best = std::max(best, shared.back());
+      }
+      common.push_back(best);
+      const auto bound = size_type(
+          std::lower_bound(bits.begin(), bits.end(), own) - bits.begin());
+      rank.push_back(bound < keys.size() && shared[bound] == best ? bound
+                                                                  : bound - 1);
+    }
+    const RadixTree<Key, std::uint32_t, typename Exec::memory_space> index(
+        Exec{}, kindex::sorted, to_device<Exec>(keys));
+    EXPECT_EQ(lower_bounds<Exec>(index, prefixes), lower);
+    EXPECT_EQ(upper_bounds<Exec>(index, prefixes), upper);
+    const auto device_prefixes = to_device<Exec>(prefixes);
+    const auto hits = index.range(Exec{}, device_prefixes, device_prefixes);
+    const auto values = to_host(hits.values);
+    const auto offsets = to_host(hits.offsets);
+    const auto matches = filled<PrefixMatch, Exec>(queries.size());
+    index.longest_prefix_match(Exec{}, to_device<Exec>(queries), matches);
+    const auto found = to_host(matches);
+    for (std::size_t i = 0; i < queries.size(); ++i) {
+      EXPECT_EQ(offsets[i + 1] - offsets[i], upper[i] - lower[i]);
+      for (size_type hit = offsets[i]; hit < offsets[i + 1]; ++hit)
+        EXPECT_EQ(values[hit], lower[i] + (hit - offsets[i]));
+      EXPECT_EQ(found[i].rank, rank[i]) << to_text(queries[i]);
+      EXPECT_EQ(found[i].bits, common[i]) << to_text(queries[i]);
+    }
+  }
+}
+
+TYPED_TEST(RadixTrees, AnswerPrefixes) {
+  expect_right_prefixes<TypeParam, std::uint8_t>();
+  expect_right_prefixes<TypeParam, std::int32_t>();
+  expect_right_prefixes<TypeParam, double>();
+  expect_right_prefixes<TypeParam, kindex::Key128>();
+}
+
+TYPED_TEST(RadixTrees, NothingMatchesNoEntries) {
+  using Exec = TypeParam;
+  const TreeOn<int, Exec> index;
+  const auto matches = filled<kindex::PrefixMatch, Exec>(1);
+  index.longest_prefix_match(Exec{}, to_device<Exec>(std::vector<int>{7}),
+                             matches);
+  EXPECT_EQ(to_host(matches)[0].rank, 0u);
+  EXPECT_EQ(to_host(matches)[0].bits, 0u);
+}
+
+/// Ten children each, as in the paper, and chains that end otherwise.
+TYPED_TEST(RadixTrees, FollowChainsOfParents) {
+  using Exec = TypeParam;
+  using Key = std::uint32_t;
+  std::vector<Key> keys, parents;
+  constexpr Key most = 20000;
+  for (Key key = 2; key < most; ++key) {
+    keys.push_back(key);
+    parents.push_back(key < 10 ? 1 : key / 10);
+  }
+  // A root that is its own parent, and a circle.
+  const std::vector<std::pair<Key, Key>> links{
+      {50000, 50001}, {50001, 50001}, {60000, 60001}, {60001, 60000}};
+  for (const auto& [key, parent] : links) {
+    keys.push_back(key);
+    parents.push_back(parent);
+  }
+  const RadixTree<Key, Key, typename Exec::memory_space> index(
+      Exec{}, to_device<Exec>(keys), to_device<Exec>(parents));
+  std::vector<Key> queries{0, 1, 2, 9, 10, 12345, 19999, 30000};
+  for (const auto& link : links) queries.push_back(link.first);
+  const std::vector<std::vector<Key>> expected{
+      {},
+      {},
+      {1},
+      {1},
+      {1},
+      {1234, 123, 12, 1},
+      {1999, 199, 19, 1},
+      {},
+      {50001},
+      {},
+      {60001, 60000, 60001, 60000, 60001},
+      {60000, 60001, 60000, 60001, 60000}};
+  const auto check = [&](const auto& chains) {
+    const auto lengths = filled<int, Exec>(queries.size());
+    index.parent_chain(Exec{}, to_device<Exec>(queries), chains, lengths);
+    const auto found = to_host(lengths);
+    const auto host =
+        Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace{}, chains);
+    for (std::size_t i = 0; i < queries.size(); ++i) {
+      std::vector<Key> chain;
+      for (int l = 0; l < found[i]; ++l) chain.push_back(host(i, l));
+      EXPECT_EQ(chain, expected[i]) << queries[i];
+      for (int l = found[i]; l < 5; ++l) EXPECT_EQ(host(i, l), 77u);
+    }
+  };
+  const Kokkos::View<Key**, Kokkos::LayoutLeft, Exec> left("test::chains",
+                                                           queries.size(), 5);
+  const Kokkos::View<Key**, Kokkos::LayoutRight, Exec> right("test::chains",
+                                                             queries.size(), 5);
+  Kokkos::deep_copy(left, 77);
+  Kokkos::deep_copy(right, 77);
+  check(left);
+  check(right);
+  const auto lengths = filled<int, Exec>(3);
+  const auto three = to_device<Exec>(std::vector<Key>{1, 2, 3});
+  EXPECT_THROW(index.parent_chain(Exec{}, three, left, lengths), kindex::Error);
+  EXPECT_THROW(
+      index.parent_chain(Exec{}, to_device<Exec>(queries), left, lengths),
+      kindex::Error);
+}
+
+/// The same verbs inside kernels.
+template <class Exec, class Ref>
+struct WalkKernel {
+  Ref ref;
+  DeviceView<size_type, Exec> seen;
+  KOKKOS_FUNCTION void operator()(int) const {
+    int n = 0;
+    const auto note = [&](size_type what) { seen(n++) = what; };
+    ref.for_each_in_reverse_range(20, 40,
+                                  [&](int key, int) { note(size_type(key)); });
+    ref.for_each_parent(40, 10, [&](int key) { note(size_type(key)); });
+    note(ref.count(kindex::Prefix<int>{16, 28}));
+    const auto match = ref.longest_prefix_match(41);
+    note(match.rank);
+    note(match.bits);
+    note(size_type(n));
+  }
+};
+
+TYPED_TEST(RadixTrees, AnswerInsideKernels) {
+  using Exec = TypeParam;
+  const RadixTree<int, int, typename Exec::memory_space> index(
+      Exec{}, to_device<Exec>(std::vector<int>{10, 20, 30, 40, 50}),
+      to_device<Exec>(std::vector<int>{10, 10, 20, 30, 30}));
+  const auto seen = filled<size_type, Exec>(16, 0);
+  Kokkos::parallel_for(
+      "test::WalkKernel", Kokkos::RangePolicy<Exec>(0, 1),
+      WalkKernel<Exec, std::decay_t<decltype(index.ref())>>{index.ref(), seen});
+  EXPECT_EQ(to_host(seen),
+            (Ranks{40, 30, 20, 30, 20, 10, 2, 3, 31, 9, 0, 0, 0, 0, 0, 0}));
+}
+
 /// Pinned, the root's children come from scratch memory, whatever its form.
 TYPED_TEST(RadixTrees, PinnedRootsChangeNothing) {
   using Exec = TypeParam;

@@ -196,6 +196,71 @@ struct KeyTraits<Key128> {
   KOKKOS_FUNCTION static bool is_nan(Key128) { return false; }
 };
 
+/// All keys that begin with the same bits, as a query: `range(space, prefixes,
+/// prefixes)` gives the entries whose keys have the prefix (an IPv6 network
+/// among addresses that are Key128), `count` and `equal_range` how many and
+/// which ranks. A key's bits are those of its representation in memory, the
+/// most significant first; −0.0 has those of +0.0.
+template <class Key>
+struct Prefix {
+  Key key;   ///< any key that begins so
+  int bits;  ///< how many bits count, from 0 to 8 * sizeof(Key)
+};
+
+/// The entry of an index whose key begins with the most bits of a query.
+struct PrefixMatch {
+  size_type rank;      ///< its rank
+  std::uint64_t bits;  ///< how many bits they have in common
+};
+
+namespace impl {
+
+template <class Query>
+struct PrefixedKey {
+  using type = void;
+};
+template <class Key>
+struct PrefixedKey<Prefix<Key>> {
+  using type = Key;
+};
+
+/// The first `count` bits, then bits that are all `fill`.
+template <class Bits>
+KOKKOS_FUNCTION Bits leading_bits(const Bits& bits, int count, bool fill) {
+  if constexpr (std::is_same_v<Bits, Key128>) {
+    return {leading_bits(bits.hi, count < 64 ? count : 64, fill),
+            leading_bits(bits.lo, count < 64 ? 0 : count - 64, fill)};
+  } else {
+    const int rest = 8 * int(sizeof(Bits)) - count;
+    const Bits ones = static_cast<Bits>(~Bits{0});
+    if (rest <= 0) return bits;
+    const Bits low =
+        count <= 0 ? ones : static_cast<Bits>((Bits{1} << rest) - 1);
+    return static_cast<Bits>(fill ? (bits | low) : (bits & Bits(~low)));
+  }
+}
+
+/// How many leading bits are equal.
+template <class Bits>
+KOKKOS_FUNCTION int common_bits(const Bits& a, const Bits& b) {
+  if constexpr (std::is_same_v<Bits, Key128>) {
+    return a.hi == b.hi ? 64 + common_bits(a.lo, b.lo)
+                        : common_bits(a.hi, b.hi);
+  } else {
+    using Word = std::conditional_t<(sizeof(Bits) < 4), std::uint32_t, Bits>;
+    const auto differ = static_cast<Word>(Word(a) ^ Word(b));
+    return int(Kokkos::countl_zero(differ)) -
+           8 * int(sizeof(Word) - sizeof(Bits));
+  }
+}
+
+}  // namespace impl
+
+/// Whether `Query` is a Prefix.
+template <class Query>
+inline constexpr bool is_prefix_v =
+    !std::is_void_v<typename impl::PrefixedKey<Query>::type>;
+
 }  // namespace kindex
 
 #endif

@@ -8,6 +8,7 @@
 #include <kindex/query/HostBatches.hpp>
 #include <kindex/query/HybridQueries.hpp>
 #include <kindex/query/LookupKernel.hpp>
+#include <kindex/query/ParentChain.hpp>
 #include <kindex/query/Partition.hpp>
 #include <kindex/query/Ranges.hpp>
 #include <kindex/query/Verbs.hpp>
@@ -52,6 +53,10 @@ namespace kindex::query {
 ///   default instance of its default execution space.
 /// - Queries may have another type than the keys (see is_comparable_v): they
 ///   are compared exactly. A NaN query is a miss, and its rank is size().
+/// - The verbs of bounds, counts and ranges also take queries that are a Prefix
+///   of keys: its lower bound is that of the smallest key which begins so, its
+///   upper bound is behind all of them. (No entry equals a prefix: `find`
+///   misses it.)
 /// - A failed precondition throws Error before anything is written.
 ///
 /// Cost of a batch of m point queries on an index of n keys: m searches; the
@@ -260,6 +265,102 @@ class BulkQueries {
   void range(const Space& space, const Lo& lo, const Hi& hi, WithKeysTag,
              hits_type& hits, const Policy& policy = {}) const {
     materialise(space, lo, hi, policy, true, hits);
+  }
+
+  /// The same hits as `range`, each query's in descending order of keys, equal
+  /// keys in the reverse order of the input. The same cost.
+  ///
+  /// \throws Error as range.
+  template <class Space, class Lo, class Hi,
+            AnyLookupPolicy Policy = LookupPolicy>
+  hits_type reverse_range(const Space& space, const Lo& lo, const Hi& hi,
+                          const Policy& policy = {}) const {
+    hits_type hits;
+    materialise<Descending>(space, lo, hi, policy, false, hits);
+    return hits;
+  }
+
+  /// The same with the hits' keys.
+  ///
+  /// \throws Error as range.
+  template <class Space, class Lo, class Hi,
+            AnyLookupPolicy Policy = LookupPolicy>
+  hits_type reverse_range(const Space& space, const Lo& lo, const Hi& hi,
+                          WithKeysTag, const Policy& policy = {}) const {
+    hits_type hits;
+    materialise<Descending>(space, lo, hi, policy, true, hits);
+    return hits;
+  }
+
+  /// Writes to `matches(i)` the entry whose key begins with the most bits of
+  /// `queries(i)`, and how many: of several, the first not below the query, or
+  /// if all are below, the last. Rank size() and no bits if there are no
+  /// entries. One search and the keys on both sides of its bound.
+  ///
+  /// \param queries keys, not NaN.
+  /// \param matches a View of PrefixMatch.
+  /// \throws Error if `matches` has not one element per query.
+  template <class Space, class Queries, class Matches,
+            AnyLookupPolicy Policy = LookupPolicy>
+  void longest_prefix_match(const Space& space, const Queries& queries,
+                            const Matches& matches,
+                            const Policy& policy = {}) const {
+    static_assert(
+        std::is_same_v<element<Queries>, Key>,
+        "kindex: prefixes are matched with queries of the keys' type");
+    using Site = site<Space, Queries, Matches>;
+    const auto q = input<Site>(queries);
+    const auto m = output<Site>("kindex::longest_prefix_match", "matches",
+                                matches, q.size);
+    run<Site>(space, "longest_prefix_match", MatchVerb<Key>{{q, m}}, q.size,
+              policy);
+  }
+
+  /// Follows each key to the root of a hierarchy, in an index whose values are
+  /// the keys of parents (the hierarchical lookups of Alam, Yoginath and
+  /// Perumalla, 2016): `parents(i, 0)` is the value of `keys(i)`, `parents(i,
+  /// 1)` the value of that, and so on, up to the first that is no key of the
+  /// index or its own parent, at most `parents.extent(1)`. `lengths(i)` is how
+  /// many they are, 0 if the index does not have `keys(i)`; elements behind
+  /// them are not written. Each ancestor is found as `find` does.
+  ///
+  /// One kernel, a thread per key: as many searches one after the other as the
+  /// chain is long, and one more. No fence, no allocation.
+  ///
+  /// \param space, keys as for all verbs, in memory that the instance's
+  ///   execution space can access.
+  /// \param parents a rank-2 View of keys, with a row for each of `keys`.
+  /// \param lengths a View of integers.
+  /// \throws Error if `parents` has not a row, or `lengths` not an element, for
+  ///   each key.
+  template <class Exec, class Keys, class Parents, class Lengths>
+  void parent_chain(const Exec& space, const Keys& keys, const Parents& parents,
+                    const Lengths& lengths) const {
+    static_assert(std::is_same_v<typename Keys::non_const_value_type, Key> &&
+                      std::is_same_v<typename Parents::value_type, Key> &&
+                      Parents::rank() == 2,
+                  "kindex: parents are keys of the index in a View of rank 2");
+    static_assert(
+        Kokkos::SpaceAccessibility<Exec,
+                                   typename Parents::memory_space>::accessible,
+        "kindex: the View's memory cannot be accessed from the "
+        "execution space of the instance given");
+    const auto k = as_input(strided<Exec>(keys));
+    const auto l = strided_output<Exec>("kindex::parent_chain", "lengths",
+                                        lengths, k.size);
+    if (parents.extent(0) != k.size)
+      kindex::impl::fail("kindex::parent_chain", "parents has ",
+                         parents.extent(0), " rows for ", k.size, " keys");
+    if (k.size == 0) return;
+    const auto ref = index().ref();
+    using Kernel = FollowParents<std::decay_t<decltype(ref)>, Key,
+                                 typename Lengths::value_type>;
+    Kokkos::parallel_for(
+        label("parent_chain"),
+        Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>(space, 0,
+                                                                k.size),
+        Kernel{ref, k, parents.data(), size_type(parents.stride(0)),
+               size_type(parents.stride(1)), parents.extent(1), l});
   }
 
   /// Calls `visit(i, key, value)` on the device for every entry with
@@ -546,12 +647,13 @@ class BulkQueries {
         [](int) { return std::size_t{0}; });
   }
 
-  template <class Space, class Lo, class Hi, class Policy>
+  template <class Order = Ascending, class Space, class Lo, class Hi,
+            class Policy>
   void materialise(const Space& space, const Lo& lo, const Hi& hi,
                    const Policy& policy, bool want_keys,
                    hits_type& hits) const {
     try {
-      materialise_into(space, lo, hi, policy, want_keys, hits);
+      materialise_into<Order>(space, lo, hi, policy, want_keys, hits);
     } catch (const Error&) {
       throw;  // before anything was written
     } catch (...) {
@@ -560,7 +662,7 @@ class BulkQueries {
     }
   }
 
-  template <class Space, class Lo, class Hi, class Policy>
+  template <class Order, class Space, class Lo, class Hi, class Policy>
   void materialise_into(const Space& space, const Lo& lo, const Hi& hi,
                         const Policy& policy, bool want_keys,
                         hits_type& hits) const {
@@ -584,8 +686,7 @@ class BulkQueries {
     hits.offsets = Kokkos::subview(
         hits.offsets, Kokkos::pair<size_type, size_type>(0, l.size + 1));
 
-    using Verb = PairVerb<Key, element<Lo>, size_type, size_type,
-                          PairForm::first_and_count>;
+    using Verb = PairVerb<Key, element<Lo>, size_type, size_type, Order::form>;
     run<Site>(
         space, "range::bounds",
         Verb{{l, h}, {first, l.size, 1}, {hits.offsets.data(), l.size, 1}},
@@ -605,11 +706,11 @@ class BulkQueries {
     // Of a hybrid index, the policy is the device's.
     LookupPolicy filling(policy);
     if constexpr (Site::is_hybrid) filling = LookupPolicy();
-    fill_hits<ValueOfRank>(instance, "range::fill", first, hits.offsets,
-                           hits.values, filling);
+    fill_hits<typename Order::Value>(instance, "range::fill", first,
+                                     hits.offsets, hits.values, filling);
     if (want_keys)
-      fill_hits<KeyOfRank>(instance, "range::fill_keys", first, hits.offsets,
-                           hits.keys, filling);
+      fill_hits<typename Order::Key>(instance, "range::fill_keys", first,
+                                     hits.offsets, hits.keys, filling);
     if constexpr (Site::is_hybrid) instance.fence(label("range::fill"));
   }
 

@@ -385,7 +385,8 @@ template <class Key, class Query, class First, class Second, PairForm Form>
 struct StagedVerb<PairVerb<Key, Query, First, Second, Form>> {
   using Verb = PairVerb<Key, Query, First, Second, Form>;
   /// The first pass of `range`: its results stay on the device.
-  static constexpr bool results_stay = Form == PairForm::first_and_count;
+  static constexpr bool results_stay =
+      Form == PairForm::first_and_count || Form == PairForm::last_and_count;
   static constexpr bool has_second = Form == PairForm::bounds;
   /// The larger alignment comes first, so that both are aligned.
   static constexpr bool first_leads = alignof(First) >= alignof(Second);

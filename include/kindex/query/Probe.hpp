@@ -93,15 +93,40 @@ KOKKOS_FUNCTION Probe<Key> probe_float_by_float(Query query) {
   }
 }
 
+/// The smallest key that begins with `prefix`, or, with `behind`, the smallest
+/// above all of them.
+template <class Key>
+KOKKOS_FUNCTION Probe<Key> probe_prefix(const Prefix<Key>& prefix,
+                                        bool behind) {
+  using Traits = KeyTraits<Key>;
+  auto bits = kindex::impl::leading_bits(Traits::to_bits(prefix.key),
+                                         prefix.bits, behind);
+  // Some bits are no floating-point numbers: those above and below all.
+  const auto highest = Traits::to_bits(Traits::highest());
+  if (behind ? !(bits < highest) : highest < bits)
+    return {Traits::highest(), true, false};
+  const auto lowest = Traits::to_bits(Traits::lowest());
+  if (bits < lowest) return {Traits::lowest(), false, false};
+  if constexpr (std::is_same_v<Key, Key128>) {
+    return {behind ? Traits::next(bits) : bits, false, false};
+  } else {
+    // Not the next key: behind the bits of -0.0, which keys do not have, come
+    // those of zero.
+    using Bits = typename Traits::bits_type;
+    return {Traits::from_bits(Bits(bits + (behind ? 1 : 0))), false, false};
+  }
+}
+
 }  // namespace impl
 
 /// Whether queries of type `Query` can be compared exactly with keys of type
 /// `Key`: all pairs of numbers, Key128 with itself and with integers.
 template <class Key, class Query>
 inline constexpr bool is_comparable_v =
-    is_key_v<Query> &&
-    ((!std::is_same_v<Key, Key128> && !std::is_same_v<Query, Key128>) ||
-     !(std::is_floating_point_v<Key> || std::is_floating_point_v<Query>));
+    (is_key_v<Query> &&
+     ((!std::is_same_v<Key, Key128> && !std::is_same_v<Query, Key128>) ||
+      !(std::is_floating_point_v<Key> || std::is_floating_point_v<Query>))) ||
+    std::is_same_v<Query, Prefix<Key>>;
 
 /// The smallest key that is not below `query`; nothing is rounded on the way.
 /// NaN is above every key.
@@ -110,8 +135,10 @@ KOKKOS_FUNCTION Probe<Key> lower_probe(const Query& query) {
   static_assert(is_comparable_v<Key, Query>,
                 "kindex: queries of this type cannot be compared exactly with "
                 "the index's keys");
-  if constexpr (std::is_same_v<Key, Query> &&
-                !std::is_floating_point_v<Query>) {
+  if constexpr (is_prefix_v<Query>) {
+    return impl::probe_prefix(query, false);
+  } else if constexpr (std::is_same_v<Key, Query> &&
+                       !std::is_floating_point_v<Query>) {
     return {query, false, true};
   } else if constexpr (std::is_same_v<Key, Key128>) {
     if constexpr (std::is_signed_v<Query>) {
@@ -136,6 +163,7 @@ KOKKOS_FUNCTION Probe<Key> lower_probe(const Query& query) {
 template <class Key, class Query>
 KOKKOS_FUNCTION Probe<Key> upper_probe(const Query& query) {
   using Traits = KeyTraits<Key>;
+  if constexpr (is_prefix_v<Query>) return impl::probe_prefix(query, true);
   Probe<Key> probe = lower_probe<Key>(query);
   if (probe.exact) {
     // `<` alone would do, but for −0.0 and +0.0, which are one key here.
@@ -151,8 +179,12 @@ KOKKOS_FUNCTION Probe<Key> upper_probe(const Query& query) {
 
 /// Whether `query` is not a number.
 template <class Query>
-KOKKOS_FUNCTION bool is_nan(const Query& query) {
-  return KeyTraits<Query>::is_nan(query);
+KOKKOS_FUNCTION bool is_nan([[maybe_unused]] const Query& query) {
+  if constexpr (is_prefix_v<Query>) {
+    return false;
+  } else {
+    return KeyTraits<Query>::is_nan(query);
+  }
 }
 
 }  // namespace kindex::query

@@ -42,28 +42,13 @@ KOKKOS_FUNCTION int radix_byte(const Bits& bits, int depth) {
 /// The number of leading bytes that `a` and `b` have in common.
 template <class Bits>
 KOKKOS_FUNCTION int radix_common(const Bits& a, const Bits& b) {
-  if constexpr (std::is_same_v<Bits, Key128>) {
-    return a.hi == b.hi ? 8 + radix_common(a.lo, b.lo)
-                        : radix_common(a.hi, b.hi);
-  } else {
-    using Word = std::conditional_t<(sizeof(Bits) < 4), std::uint32_t, Bits>;
-    const auto differ = static_cast<Word>(Word(a) ^ Word(b));
-    return int(Kokkos::countl_zero(differ)) / 8 -
-           int(sizeof(Word) - sizeof(Bits));
-  }
+  return kindex::impl::common_bits(a, b) / 8;
 }
 
 /// The first `depth` bytes of `bits`, and zeros behind.
 template <class Bits>
 KOKKOS_FUNCTION Bits radix_prefix(const Bits& bits, int depth) {
-  if constexpr (std::is_same_v<Bits, Key128>) {
-    return depth < 8 ? Key128{radix_prefix(bits.hi, depth), 0}
-                     : Key128{bits.hi, radix_prefix(bits.lo, depth - 8)};
-  } else {
-    if (depth == 0) return 0;
-    const int shift = 8 * (int(sizeof(Bits)) - depth);
-    return static_cast<Bits>(static_cast<Bits>(bits >> shift) << shift);
-  }
+  return kindex::impl::leading_bits(bits, 8 * depth, false);
 }
 
 /// `bits` with byte `depth`, which is zero, replaced.

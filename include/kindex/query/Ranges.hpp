@@ -7,6 +7,7 @@
 
 #include <kindex/query/Engine.hpp>
 #include <kindex/query/Strided.hpp>
+#include <kindex/query/Verbs.hpp>
 
 #include <string>
 #include <utility>
@@ -15,7 +16,8 @@ namespace kindex {
 
 /// The hits of a batch of m range queries in compressed-sparse-row form: the
 /// hits of query i are `values(offsets(i))` to `values(offsets(i + 1) - 1)`, in
-/// ascending order of keys, equal keys in the order of the input.
+/// ascending order of keys, equal keys in the order of the input; those of
+/// `reverse_range` the other way round.
 template <class Key, class Value, class MemorySpace>
 struct RangeHits {
   Kokkos::View<size_type*, MemorySpace> offsets;  ///< m + 1 offsets
@@ -67,14 +69,39 @@ struct KeyOfRank {
   }
 };
 
+/// The same entries counted from the last: place 0 is that of rank size() - 1.
+template <class PartOf>
+struct FromTheLast {
+  /// Of the entry in place `place`.
+  template <class Ref>
+  KOKKOS_FUNCTION auto operator()(const Ref& ref, size_type place) const {
+    return PartOf{}(ref, ref.size() - 1 - place);
+  }
+};
+
+/// Hits in ascending order.
+struct Ascending {
+  static constexpr PairForm form = PairForm::first_and_count;  ///< of bounds
+  using Value = ValueOfRank;                                   ///< of a hit
+  using Key = KeyOfRank;                                       ///< of a hit
+};
+
+/// Hits in descending order.
+struct Descending {
+  static constexpr PairForm form = PairForm::last_and_count;  ///< of bounds
+  using Value = FromTheLast<ValueOfRank>;                     ///< of a hit
+  using Key = FromTheLast<KeyOfRank>;                         ///< of a hit
+};
+
 /// Copies the values or the keys of the hits of ranges in ascending order: a
 /// warp (on hosts, a thread) fills a share of consecutive hits, whichever
 /// ranges they belong to, so that one long range and a million short ones are
 /// equally balanced. Per hit it moves what is copied once in and once out, and
 /// per share it searches the offsets.
 ///
-/// \tparam PartOf ValueOfRank or KeyOfRank. Not both at once, which would take
-///   the registers that keep loads on their way.
+/// \tparam PartOf ValueOfRank or KeyOfRank, maybe FromTheLast. Not both at
+/// once,
+///   which would take the registers that keep loads on their way.
 /// \tparam Lanes threads of a warp, which fill neighbouring places.
 template <class Ref, class PartOf, int Lanes>
 struct FillHits {

@@ -122,6 +122,59 @@ class RefVerbs {
       visit(key(rank), value(rank));
   }
 
+  /// The same in descending order of keys, equal keys in the reverse order of
+  /// the input.
+  template <class Query, class Visit>
+  KOKKOS_FUNCTION void for_each_in_reverse_range(const Query& lo,
+                                                 const Query& hi,
+                                                 const Visit& visit) const {
+    const auto ranks = range(lo, hi);
+    for (size_type rank = ranks.second; rank-- > ranks.first;)
+      visit(key(rank), value(rank));
+  }
+
+  /// The entry whose key begins with the most bits of `query`: of several, the
+  /// first not below the query, or if all are below, the last. Of no entries,
+  /// rank size() with no bits.
+  KOKKOS_FUNCTION PrefixMatch longest_prefix_match(const Key& query) const {
+    return match_near(lower_bound(query), query);
+  }
+
+  /// The same, given the lower bound of `query`.
+  KOKKOS_FUNCTION PrefixMatch match_near(size_type bound,
+                                         const Key& query) const {
+    using Traits = KeyTraits<Key>;
+    const auto common = [&](size_type rank) {
+      return static_cast<std::uint64_t>(kindex::impl::common_bits(
+          Traits::to_bits(key(rank)), Traits::to_bits(query)));
+    };
+    PrefixMatch match{self().size(), 0};
+    if (bound > 0) match = {bound - 1, common(bound - 1)};
+    if (bound < self().size()) {
+      const std::uint64_t bits = common(bound);
+      if (bound == 0 || bits >= match.bits) match = {bound, bits};
+    }
+    return match;
+  }
+
+  /// Calls `visit(parent)` for the ancestors of `key`, in an index whose values
+  /// are the keys of parents: its own parent, then that one's, up to the first
+  /// that is no key of the index or its own parent, at most `most` of them.
+  template <class Visit>
+  KOKKOS_FUNCTION void for_each_parent(Key key, size_type most,
+                                       const Visit& visit) const {
+    static_assert(std::is_same_v<Key, Value>,
+                  "kindex: the keys of parents are the index's values");
+    for (size_type level = 0; level < most; ++level) {
+      const size_type position = locate<true>(lower_probe<Key>(key));
+      if (position >= self().size()) return;
+      const Key parent = self().value_at(position);
+      if (parent == key) return;
+      visit(parent);
+      key = parent;
+    }
+  }
+
   /// The key of rank `rank`. Precondition: `rank < size()`.
   KOKKOS_FUNCTION Key key(size_type rank) const {
     KOKKOS_ASSERT(rank < self().size());

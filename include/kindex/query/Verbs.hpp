@@ -109,9 +109,22 @@ struct RangeVerb {
 
 /// What a pair of bounds becomes.
 enum class PairForm {
-  bounds,          ///< first = lower rank, second = upper rank
-  count,           ///< first = number of entries
-  first_and_count  ///< first = lower rank, second = number of entries
+  bounds,           ///< first = lower rank, second = upper rank
+  count,            ///< first = number of entries
+  first_and_count,  ///< first = lower rank, second = number of entries
+  last_and_count    ///< first = entries behind the last, second = their number
+};
+
+/// `longest_prefix_match`: the entry that has most leading bits in common.
+template <class Key>
+struct MatchVerb : PointVerb<MatchVerb<Key>, Key, Key, PrefixMatch> {
+  static constexpr bool finds = false;
+
+  template <class Ref>
+  KOKKOS_FUNCTION void store(const Ref& ref, size_type i,
+                             const size_type (&position)[1]) const {
+    this->out(i) = ref.match_near(ref.rank_of(position[0]), this->queries(i));
+  }
 };
 
 /// Everything that needs two bounds: `equal_range`, `count`, `range_count` and
@@ -135,7 +148,8 @@ struct PairVerb : RangeVerb<Key, Query> {
       if constexpr (Form == PairForm::count) {
         first(i) = static_cast<First>(upper - lower);
       } else {
-        first(i) = static_cast<First>(lower);
+        first(i) = static_cast<First>(
+            Form == PairForm::last_and_count ? ref.size() - upper : lower);
         second(i) = static_cast<Second>(upper - lower);
       }
     }
