@@ -187,17 +187,9 @@ class RadixTree
 
   /// The handle for kernels: trivially copyable, non-owning.
   Ref ref() const {
-    using query::RadixKind;
     Ref ref;
     ref.entries_ = entries_.ref();
-    ref.nodes_ = {levels_.arena(RadixKind::node4).data(),
-                  levels_.arena(RadixKind::node16).data(),
-                  levels_.arena(RadixKind::node48).data(),
-                  levels_.arena(RadixKind::node256).data(),
-                  levels_.arena(RadixKind::ranks).data(),
-                  levels_.arena(RadixKind::bits).data(),
-                  levels_.root(),
-                  levels_.is_wide()};
+    levels_.refer(ref.nodes_);
     ref.keys_stay_ = size() * entry_bytes <= size_type{128} << 20;
     return ref;
   }
@@ -249,137 +241,31 @@ class RadixTree<Key, Value, MemorySpace, Layout>::Ref
   /// A handle of the empty index.
   Ref() = default;
 
-  /// The positions of W keys; their loads overlap.
-  ///
-  /// \tparam finds whether the first equal entry is wanted, or size(), instead
-  ///   of the lower bound.
+  /// The positions of W keys: see query::RadixNodes::search.
   template <bool finds, class Group, class Top, int W>
   KOKKOS_FUNCTION void search(const Group&, const Top& top,
                               const Key (&keys)[W],
                               size_type (&positions)[W]) const {
     if (size() == 0) {
       for (int w = 0; w < W; ++w) positions[w] = 0;
-    } else if (!nodes_.is_wide) {
-      search_with<finds, std::uint32_t>(top, keys, positions);
     } else {
-      search_with<finds, std::uint64_t>(top, keys, positions);
+      nodes_.template search<finds>(top, keys, positions, *this);
     }
   }
 
   /// How many children of the root are pinned: all 256 or none.
   KOKKOS_FUNCTION size_type pinned_size(int steps, size_type most) const {
-    const bool is_leaf = nodes_.is_wide
-                             ? Child<std::uint64_t>::of(nodes_.root).is_leaf()
-                             : Child<std::uint32_t>::of(nodes_.root).is_leaf();
-    return size() > 0 && steps != 0 && most >= 256 && !is_leaf ? 256 : 0;
+    return size() > 0 ? nodes_.pinned_size(steps, most) : 0;
   }
 
   /// Where the root leads by byte i.
   KOKKOS_FUNCTION size_type pinned_key(size_type i) const {
-    return nodes_.is_wide ? root_child<std::uint64_t>(int(i))
-                          : root_child<std::uint32_t>(int(i));
+    return nodes_.pinned_child(i);
   }
 
- private:
-  friend class RadixTree;
-  template <class Word>
-  using Child = query::RadixChild<Word>;
-  using Step = query::RadixStep;
-
-  /// A lookup on its way down.
-  template <class Word>
-  struct Descent {
-    Bits bits;          ///< of the key
-    Child<Word> child;  ///< where it is
-    int depth;          ///< the byte that decides next, but for paths
-    Step step;          ///< what the last step came to
-  };
-
-  template <class Word>
-  KOKKOS_FUNCTION size_type root_child(int byte) const {
-    Child<Word> child = Child<Word>::of(nodes_.root);
-    const auto& head = nodes_.head(child);
-    int depth = query::RadixNodes<Bits>::depth_of(head);
-    const Bits key = query::radix_with_byte(
-        query::radix_prefix(head.prefix, depth), depth, byte);
-    if (nodes_.step(key, child, depth) == Step::before)
-      child = Child<Word>::leaf(nodes_.first_of(child));
-    return child.word();
-  }
-
-  template <bool finds, class Word, class Top, int W>
-  KOKKOS_FUNCTION void search_with(const Top& top, const Key (&keys)[W],
-                                   size_type (&positions)[W]) const {
-    if constexpr (W == 1) {
-      Descent<Word> descent = begin<Word>(top, keys[0]);
-      while (descent.step == Step::down) advance(descent);
-      positions[0] = finish<finds>(descent, keys[0]);
-    } else {
-      // In turns: meanwhile, what the others read arrives.
-      Descent<Word> descents[W];
-      int open[W];
-      int count = 0;
-      for (int w = 0; w < W; ++w) {
-        descents[w] = begin<Word>(top, keys[w]);
-        if (fetch(descents[w])) open[count++] = w;
-      }
-      while (count > 0) {
-        int left = 0;
-        for (int i = 0; i < count; ++i) {
-          const int w = open[i];
-          advance(descents[w]);
-          if (fetch(descents[w])) open[left++] = w;
-        }
-        count = left;
-      }
-      for (int w = 0; w < W; ++w)
-        positions[w] = finish<finds>(descents[w], keys[w]);
-    }
-  }
-
-  template <class Word, class Top>
-  KOKKOS_FUNCTION Descent<Word> begin(const Top& top, const Key& key) const {
-    const auto root = Child<Word>::of(nodes_.root);
-    Descent<Word> at{KeyTraits<Key>::to_bits(key), root, 0,
-                     root.is_leaf() ? Step::leaf : Step::down};
-    if constexpr (Top::is_pinned) {
-      if (top.holds(0, 256)) {
-        if (nodes_.is_off_path(at.bits, at.child, at.depth)) {
-          at.step = Step::absent;
-        } else {
-          at.child =
-              Child<Word>::of(top.first[query::radix_byte(at.bits, at.depth)]);
-          ++at.depth;
-          at.step = at.child.is_leaf() ? Step::leaf : Step::down;
-        }
-      }
-    }
-    return at;
-  }
-
-  template <class Word>
-  KOKKOS_FUNCTION void advance(Descent<Word>& at) const {
-    at.step = nodes_.step(at.bits, at.child, at.depth);
-  }
-
-  /// Has a host fetch what comes next; returns whether that is a step.
-  template <class Word>
-  KOKKOS_FUNCTION bool fetch(const Descent<Word>& at) const {
-    if (at.step == Step::down) {
-      nodes_.fetch(at.bits, at.child, at.depth);
-    } else if (at.step == Step::leaf && at.child.rank() < size()) {
-      query::prefetch(&entries_.key(at.child.rank()));
-    }
-    return at.step == Step::down;
-  }
-
-  /// From the end of the descent to the position.
-  template <bool finds, class Word>
-  KOKKOS_FUNCTION size_type finish(const Descent<Word>& at,
-                                   const Key& key) const {
-    if (at.step == Step::leaf) return search_leaf<finds>(at.child.rank(), key);
-    if (at.step == Step::equal) return at.child.rank();
-    return finds ? size() : size_type(nodes_.first_of(at.child));
+  /// Has a host fetch the first keys of a leaf.
+  KOKKOS_FUNCTION void fetch_leaf(size_type rank) const {
+    if (rank < size()) query::prefetch(&entries_.key(rank));
   }
 
   /// The position of `key` among the entries from `rank` on; all before are
@@ -409,13 +295,16 @@ class RadixTree<Key, Value, MemorySpace, Layout>::Ref
     return finds ? this->if_equal(at, key) : at;
   }
 
+ private:
+  friend class RadixTree;
+
   template <query::Reuse reuse>
   KOKKOS_FUNCTION auto load(size_type first) const {
     return query::load_entries<window, reuse>(query::SingleLane(), entries_,
                                               first);
   }
 
-  query::RadixNodes<Bits> nodes_;
+  query::RadixNodes<query::FixedRadixForm<Key>> nodes_;
   bool keys_stay_ = true;
 };
 

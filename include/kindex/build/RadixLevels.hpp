@@ -438,6 +438,19 @@ class RadixLevels {
   /// The nodes of form `kind`.
   const Arena& arena(query::RadixKind kind) const { return arenas_[int(kind)]; }
 
+  /// Has `nodes` refer to all of them.
+  template <class Form>
+  void refer(query::RadixNodes<Form>& nodes) const {
+    nodes.node4 = arenas_[0].data();
+    nodes.node16 = arenas_[1].data();
+    nodes.node48 = arenas_[2].data();
+    nodes.node256 = arenas_[3].data();
+    nodes.ranks = arenas_[4].data();
+    nodes.bits = arenas_[5].data();
+    nodes.root = root_;
+    nodes.is_wide = is_wide_;
+  }
+
   /// The most nodes on a way from the root to a leaf.
   int height() const { return height_; }
 

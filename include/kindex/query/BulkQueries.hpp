@@ -419,6 +419,7 @@ class BulkQueries {
     if (std::is_same_v<Placement, Hybrid> ||
         policy.reordering() == Reordering::none)
       return workspace_bytes(queries);
+    if constexpr (!is_key_v<Key>) return workspace_bytes(queries);
     using Out = std::conditional_t<(sizeof(Value) > 8 && sizeof(Value) <= 64),
                                    Value, size_type>;
     return PartitionedBatch<Key, Key, sizeof(Out)>::bytes(queries);
@@ -566,7 +567,7 @@ class BulkQueries {
   /// for every pair of types.
   template <class Exec, class Verb>
   static constexpr bool can_partition() {
-    if constexpr (Verb::is_reorderable) {
+    if constexpr (Verb::is_reorderable && is_key_v<Key>) {
       using Out = typename Verb::out_type;
       return sizeof(Out) <= 64 && alignof(Out) <= 16 &&
              (DeviceTraits<Exec>::is_gpu ||

@@ -5,7 +5,7 @@
 /// \file
 /// A query of any admitted type, turned into one key of the index, exactly.
 
-#include <kindex/Key.hpp>
+#include <kindex/Bytes.hpp>
 
 #include <type_traits>
 
@@ -93,11 +93,10 @@ KOKKOS_FUNCTION Probe<Key> probe_float_by_float(Query query) {
   }
 }
 
-/// The smallest key that begins with `prefix`, or, with `behind`, the smallest
-/// above all of them.
+/// For keys whose order is that of their bits.
 template <class Key>
-KOKKOS_FUNCTION Probe<Key> probe_prefix(const Prefix<Key>& prefix,
-                                        bool behind) {
+KOKKOS_FUNCTION Probe<Key> probe_prefix_bits(const Prefix<Key>& prefix,
+                                             bool behind) {
   using Traits = KeyTraits<Key>;
   auto bits = kindex::impl::leading_bits(Traits::to_bits(prefix.key),
                                          prefix.bits, behind);
@@ -117,6 +116,20 @@ KOKKOS_FUNCTION Probe<Key> probe_prefix(const Prefix<Key>& prefix,
   }
 }
 
+/// The smallest key that begins with `prefix`, or, with `behind`, the smallest
+/// above all of them.
+template <class Key>
+KOKKOS_FUNCTION Probe<Key> probe_prefix(const Prefix<Key>& prefix,
+                                        bool behind) {
+  if constexpr (std::is_same_v<Key, Bytes>) {
+    Bytes key = prefix.key;
+    if (behind) key.edge = Edge::behind_all;
+    return {key, false, false};
+  } else {
+    return probe_prefix_bits(prefix, behind);
+  }
+}
+
 }  // namespace impl
 
 /// Whether queries of type `Query` can be compared exactly with keys of type
@@ -126,7 +139,8 @@ inline constexpr bool is_comparable_v =
     (is_key_v<Query> &&
      ((!std::is_same_v<Key, Key128> && !std::is_same_v<Query, Key128>) ||
       !(std::is_floating_point_v<Key> || std::is_floating_point_v<Query>))) ||
-    std::is_same_v<Query, Prefix<Key>>;
+    std::is_same_v<Query, Prefix<Key>> ||
+    (std::is_same_v<Key, Bytes> && std::is_same_v<Query, Bytes>);
 
 /// The smallest key that is not below `query`; nothing is rounded on the way.
 /// NaN is above every key.
@@ -162,19 +176,24 @@ KOKKOS_FUNCTION Probe<Key> lower_probe(const Query& query) {
 /// The smallest key above `query`.
 template <class Key, class Query>
 KOKKOS_FUNCTION Probe<Key> upper_probe(const Query& query) {
-  using Traits = KeyTraits<Key>;
-  if constexpr (is_prefix_v<Query>) return impl::probe_prefix(query, true);
-  Probe<Key> probe = lower_probe<Key>(query);
-  if (probe.exact) {
-    // `<` alone would do, but for −0.0 and +0.0, which are one key here.
-    if (probe.key < Traits::highest()) {
-      probe.key = Traits::next(probe.key);
-    } else {
-      probe.above = true;
+  if constexpr (is_prefix_v<Query>) {
+    return impl::probe_prefix(query, true);
+  } else if constexpr (std::is_same_v<Key, Bytes>) {
+    return {Bytes{query.data, query.size, Edge::behind}, false, false};
+  } else {
+    using Traits = KeyTraits<Key>;
+    Probe<Key> probe = lower_probe<Key>(query);
+    if (probe.exact) {
+      // `<` alone would do, but for −0.0 and +0.0, which are one key here.
+      if (probe.key < Traits::highest()) {
+        probe.key = Traits::next(probe.key);
+      } else {
+        probe.above = true;
+      }
+      probe.exact = false;
     }
-    probe.exact = false;
+    return probe;
   }
-  return probe;
 }
 
 /// Whether `query` is not a number.

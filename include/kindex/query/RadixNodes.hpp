@@ -5,7 +5,7 @@
 /// \file
 /// The nodes of a radix tree, and the descent through them.
 
-#include <kindex/Key.hpp>
+#include <kindex/Bytes.hpp>
 #include <kindex/query/Load.hpp>
 
 #include <cstdint>
@@ -283,13 +283,50 @@ enum class RadixStep {
   absent   ///< the same, and the child is a leaf
 };
 
+/// Keys of fixed size on their way down.
+///
+/// \tparam Key a type for which is_key_v holds.
+template <class Key>
+struct FixedRadixForm {
+  using Bits = typename KeyTraits<Key>::bits_type;
+  using Query = Bits;   ///< what of a key is compared
+  using Prefix = Bits;  ///< what nodes keep of the bytes above them
+  static constexpr bool has_ends = false;
+  static constexpr int last_depth = int(sizeof(Bits)) - 1;
+
+  KOKKOS_FUNCTION Query query(const Key& key) const {
+    return KeyTraits<Key>::to_bits(key);
+  }
+  /// Byte `depth` of a query.
+  KOKKOS_FUNCTION int byte(const Query& query, int depth) const {
+    return radix_byte(query, depth);
+  }
+  /// Where a node branches.
+  KOKKOS_FUNCTION int depth(const Prefix& prefix) const {
+    return radix_byte(prefix, last_depth);
+  }
+  /// Whether a query is below (-1) or above (1) all keys of a node that
+  /// branches at `depth`, or may be among them (0).
+  template <class Word>
+  KOKKOS_FUNCTION int side(const Query& query,
+                           const RadixHead<Prefix, Word>& head, int /*from*/,
+                           int depth) const {
+    const Bits path = radix_prefix(head.prefix, depth);
+    const Bits own = radix_prefix(query, depth);
+    return own == path ? 0 : own < path ? -1 : 1;
+  }
+};
+
 /// A radix tree as kernels see it: trivially copyable, non-owning.
 ///
-/// \tparam Bits KeyTraits::bits_type of the keys.
-template <class Bits>
+/// \tparam Form FixedRadixForm, or what has its members. Keys that have ends
+///   (`has_ends`) have `Bytes::end` or another number outside 0...255 as their
+///   byte there.
+template <class Form>
 class RadixNodes {
  public:
-  static constexpr int key_bytes = int(sizeof(Bits));
+  using Query = typename Form::Query;
+  using Prefix = typename Form::Prefix;
 
   // Members, not an array: one that is indexed at run time would be copied to
   // local memory.
@@ -301,17 +338,165 @@ class RadixNodes {
   const void* bits = nullptr;
   size_type root = 0;    ///< a RadixChild's word
   bool is_wide = false;  ///< whether that has 64 bits
+  Form form = {};        ///< of the keys
 
-  /// The node of `child`.
-  template <template <class, class> class Node, class Word>
-  KOKKOS_FUNCTION static const Node<Bits, Word>& node(const void* arena,
-                                                      RadixChild<Word> child) {
-    return static_cast<const Node<Bits, Word>*>(arena)[child.number()];
+  /// The positions of W keys; their loads overlap.
+  ///
+  /// \tparam finds whether the first equal entry is wanted, or size(), instead
+  ///   of the lower bound.
+  /// \param leaves of the index, with at least one entry:
+  ///   - `template <bool finds> size_type search_leaf(size_type rank, const
+  ///     Key&) const`: the position among the entries from `rank` on, of which
+  ///     all before are below the key;
+  ///   - `void fetch_leaf(size_type rank) const`: has a host fetch what that
+  ///     reads;
+  ///   - `size_type size() const`.
+  template <bool finds, class Top, class Key, int W, class Leaves>
+  KOKKOS_FUNCTION void search(const Top& top, const Key (&keys)[W],
+                              size_type (&positions)[W],
+                              const Leaves& leaves) const {
+    if (is_wide) {
+      search_with<finds, std::uint64_t>(top, keys, positions, leaves);
+    } else {
+      search_with<finds, std::uint32_t>(top, keys, positions, leaves);
+    }
   }
 
-  /// The head of the node of `child`.
+  /// How many children of the root are pinned: all 256 or none.
+  KOKKOS_FUNCTION size_type pinned_size(int steps, size_type most) const {
+    const bool is_leaf = is_wide
+                             ? RadixChild<std::uint64_t>::of(root).is_leaf()
+                             : RadixChild<std::uint32_t>::of(root).is_leaf();
+    return steps != 0 && most >= 256 && !is_leaf ? 256 : 0;
+  }
+
+  /// Where the root leads by byte `i`: a RadixChild's word.
+  KOKKOS_FUNCTION size_type pinned_child(size_type i) const {
+    return is_wide ? root_child<std::uint64_t>(int(i))
+                   : root_child<std::uint32_t>(int(i));
+  }
+
+ private:
+  /// A lookup on its way down.
   template <class Word>
-  KOKKOS_FUNCTION const RadixHead<Bits, Word>& head(
+  struct Descent {
+    Query query;
+    RadixChild<Word> child;  ///< where it is
+    int depth;               ///< the byte that decides next, but for paths
+    RadixStep step;          ///< what the last step came to
+  };
+
+  template <bool finds, class Word, class Top, class Key, int W, class Leaves>
+  KOKKOS_FUNCTION void search_with(const Top& top, const Key (&keys)[W],
+                                   size_type (&positions)[W],
+                                   const Leaves& leaves) const {
+    if constexpr (W == 1) {
+      Descent<Word> descent = begin<Word>(top, keys[0]);
+      while (descent.step == RadixStep::down) advance(descent);
+      positions[0] = finish<finds>(descent, keys[0], leaves);
+    } else {
+      // In turns: meanwhile, what the others read arrives.
+      Descent<Word> descents[W];
+      int open[W];
+      int count = 0;
+      for (int w = 0; w < W; ++w) {
+        descents[w] = begin<Word>(top, keys[w]);
+        if (fetch(descents[w], leaves)) open[count++] = w;
+      }
+      while (count > 0) {
+        int left = 0;
+        for (int i = 0; i < count; ++i) {
+          const int w = open[i];
+          advance(descents[w]);
+          if (fetch(descents[w], leaves)) open[left++] = w;
+        }
+        count = left;
+      }
+      for (int w = 0; w < W; ++w)
+        positions[w] = finish<finds>(descents[w], keys[w], leaves);
+    }
+  }
+
+  template <class Word, class Top, class Key>
+  KOKKOS_FUNCTION Descent<Word> begin(const Top& top, const Key& key) const {
+    const auto from = RadixChild<Word>::of(root);
+    Descent<Word> at{form.query(key), from, 0,
+                     from.is_leaf() ? RadixStep::leaf : RadixStep::down};
+    if constexpr (Top::is_pinned) {
+      if (top.holds(0, 256)) {
+        if (is_off_path(at)) {
+          at.step = RadixStep::absent;
+          return at;
+        }
+        const int byte = form.byte(at.query, at.depth);
+        // A key that ends here reads the root.
+        if (Form::has_ends && unsigned(byte) > 255) return at;
+        at.child = RadixChild<Word>::of(top.first[byte]);
+        ++at.depth;
+        at.step = at.child.is_leaf() ? RadixStep::leaf : RadixStep::down;
+      }
+    }
+    return at;
+  }
+
+  /// One step down: one or two reads that depend on each other, of the byte's
+  /// place, and of the child.
+  template <class Word>
+  KOKKOS_FUNCTION void advance(Descent<Word>& at) const {
+    if (is_off_path(at)) {
+      at.step = RadixStep::absent;
+      return;
+    }
+    const int byte = form.byte(at.query, at.depth);
+    at.step = Form::has_ends && unsigned(byte) > 255
+                  ? end(byte, at.child)
+                  : branch(byte, at.child, at.depth);
+  }
+
+  /// Has a host fetch what comes next; returns whether that is a step.
+  template <class Word, class Leaves>
+  KOKKOS_FUNCTION bool fetch(const Descent<Word>& at,
+                             const Leaves& leaves) const {
+    if (at.step == RadixStep::leaf) leaves.fetch_leaf(at.child.rank());
+    if (at.step != RadixStep::down) return false;
+    const auto child = at.child;
+    const int byte = form.byte(at.query, at.depth) & 255;
+    const bool is_node256 = child.kind() == RadixKind::node256;
+    const bool is_ranks = child.kind() == RadixKind::ranks;
+    if (is_node256)
+      prefetch(&node<RadixNode256>(node256, child).children[byte]);
+    if (is_ranks) prefetch(&node<RadixRanks>(ranks, child).block(byte));
+    if ((!is_node256 && !is_ranks) || child.has_path()) prefetch(&head(child));
+    return true;
+  }
+
+  /// From the end of the descent to the position.
+  template <bool finds, class Word, class Key, class Leaves>
+  KOKKOS_FUNCTION size_type finish(const Descent<Word>& at, const Key& key,
+                                   const Leaves& leaves) const {
+    if (at.step == RadixStep::leaf)
+      return leaves.template search_leaf<finds>(at.child.rank(), key);
+    if (at.step == RadixStep::equal) return at.child.rank();
+    return finds ? leaves.size() : size_type(first_of(at.child));
+  }
+
+  template <class Word>
+  KOKKOS_FUNCTION size_type root_child(int byte) const {
+    auto child = RadixChild<Word>::of(root);
+    int depth = form.depth(head(child).prefix);
+    if (branch(byte, child, depth) == RadixStep::before)
+      child = RadixChild<Word>::leaf(first_of(child));
+    return child.word();
+  }
+
+  template <template <class, class> class Node, class Word>
+  KOKKOS_FUNCTION static const Node<Prefix, Word>& node(
+      const void* arena, RadixChild<Word> child) {
+    return static_cast<const Node<Prefix, Word>*>(arena)[child.number()];
+  }
+
+  template <class Word>
+  KOKKOS_FUNCTION const RadixHead<Prefix, Word>& head(
       RadixChild<Word> child) const {
     switch (child.kind()) {
       case RadixKind::node4: return node<RadixNode4>(node4, child).head;
@@ -323,50 +508,36 @@ class RadixNodes {
     }
   }
 
-  /// The byte at which a node branches.
+  /// Whether the key is not below the node, whose place then takes the leaf of
+  /// no entries where the key would be; otherwise, `depth` becomes where the
+  /// node branches.
   template <class Word>
-  KOKKOS_FUNCTION static int depth_of(const RadixHead<Bits, Word>& head) {
-    return radix_byte(head.prefix, key_bytes - 1);
-  }
-
-  /// Whether `key` is not below the node of `child`, which becomes the leaf of
-  /// no entries where it would be; otherwise, `depth` becomes where the node
-  /// branches.
-  template <class Word>
-  KOKKOS_FUNCTION bool is_off_path(const Bits& key, RadixChild<Word>& child,
-                                   int& depth) const {
-    if (!child.has_path()) return false;
-    const RadixHead<Bits, Word>& at = head(child);
-    depth = depth_of(at);
-    const Bits path = radix_prefix(at.prefix, depth);
-    const Bits own = radix_prefix(key, depth);
-    if (own == path) return false;
-    child = RadixChild<Word>::leaf(own < path ? at.first : at.last);
+  KOKKOS_FUNCTION bool is_off_path(Descent<Word>& at) const {
+    if (!at.child.has_path()) return false;
+    const RadixHead<Prefix, Word>& head_of = head(at.child);
+    const int from = at.depth;
+    at.depth = form.depth(head_of.prefix);
+    const int side = form.side(at.query, head_of, from, at.depth);
+    if (side == 0) return false;
+    at.child = RadixChild<Word>::leaf(side < 0 ? head_of.first : head_of.last);
     return true;
   }
 
-  /// From the node of `child` to its child for `key`. `depth` is where that
-  /// node branches unless it has a path, and becomes the same of its child.
-  ///
-  /// One or two reads that depend on each other: of the byte's place, and of
-  /// the child.
+  /// From the node of `child` to its child for `byte`.
   template <class Word>
-  KOKKOS_FUNCTION RadixStep step(const Bits& key, RadixChild<Word>& child,
-                                 int& depth) const {
+  KOKKOS_FUNCTION RadixStep branch(int byte, RadixChild<Word>& child,
+                                   int& depth) const {
     using Child = RadixChild<Word>;
     const Child from = child;
-    if (is_off_path(key, child, depth)) return RadixStep::absent;
     switch (from.kind()) {
       case RadixKind::node4: {
         const auto& at = node<RadixNode4>(node4, from);
-        const int byte = radix_byte(key, depth);
         const std::uint32_t bytes = at.bytes;
         return choose(at, count_bytes_below(bytes, byte), 4,
                       holds_byte(bytes, byte), child, depth);
       }
       case RadixKind::node16: {
         const auto& at = node<RadixNode16>(node16, from);
-        const int byte = radix_byte(key, depth);
         int below = 0;
         bool is_there = false;
         for (int i = 0; i < 4; ++i) {
@@ -378,53 +549,29 @@ class RadixNodes {
       }
       case RadixKind::node48: {
         const auto& at = node<RadixNode48>(node48, from);
-        const int byte = radix_byte(key, depth);
         const RadixBytes bytes = at.bytes;
         return choose(at, bytes.below(byte), 48, bytes.holds(byte), child,
                       depth);
       }
       case RadixKind::node256: {
-        const auto& at = node<RadixNode256>(node256, from);
-        child = at.children[radix_byte(key, depth)];
+        child = node<RadixNode256>(node256, from).children[byte];
         ++depth;
         return child.is_leaf() ? RadixStep::leaf : RadixStep::down;
       }
       case RadixKind::ranks: {
-        const auto& at = node<RadixRanks>(ranks, from);
-        child = Child::leaf(at.rank(radix_byte(key, depth)));
+        child = Child::leaf(node<RadixRanks>(ranks, from).rank(byte));
         return RadixStep::leaf;
       }
       default: {
         const auto& at = node<RadixBits>(bits, from);
-        const int byte = radix_byte(key, depth);
         const RadixBytes bytes = at.bytes;
         child = Child::leaf(at.head.first + Word(bytes.below(byte)));
         if (!bytes.holds(byte)) return RadixStep::absent;
-        return depth == key_bytes - 1 ? RadixStep::equal : RadixStep::leaf;
+        return depth == Form::last_depth ? RadixStep::equal : RadixStep::leaf;
       }
     }
   }
 
-  /// The rank of the first entry below `child`.
-  template <class Word>
-  KOKKOS_FUNCTION Word first_of(RadixChild<Word> child) const {
-    return child.is_leaf() ? child.rank() : head(child).first;
-  }
-
-  /// Has a host fetch what `step` reads of the node of `child`.
-  template <class Word>
-  KOKKOS_FUNCTION void fetch(const Bits& key, RadixChild<Word> child,
-                             int depth) const {
-    const int byte = radix_byte(key, depth);
-    const bool is_node256 = child.kind() == RadixKind::node256;
-    const bool is_ranks = child.kind() == RadixKind::ranks;
-    if (is_node256)
-      prefetch(&node<RadixNode256>(node256, child).children[byte]);
-    if (is_ranks) prefetch(&node<RadixRanks>(ranks, child).block(byte));
-    if ((!is_node256 && !is_ranks) || child.has_path()) prefetch(&head(child));
-  }
-
- private:
   /// The child in place `place` of up to `places`.
   template <class Node, class Word>
   KOKKOS_FUNCTION static RadixStep choose(const Node& at, int place, int places,
@@ -438,6 +585,31 @@ class RadixNodes {
     ++depth;
     if (!is_there) return RadixStep::before;
     return child.is_leaf() ? RadixStep::leaf : RadixStep::down;
+  }
+
+  /// Where a key leads that ends at the node of `child` with the number `byte`:
+  /// to the keys that end there, which come first; or behind them, to the first
+  /// child; or behind the node.
+  template <class Word>
+  KOKKOS_FUNCTION RadixStep end(int byte, RadixChild<Word>& child) const {
+    const RadixHead<Prefix, Word>& at = head(child);
+    if (byte == Bytes::end) {
+      child = RadixChild<Word>::leaf(at.first);
+      return RadixStep::leaf;
+    }
+    if (byte > 255) {
+      child = RadixChild<Word>::leaf(at.last);
+      return RadixStep::absent;
+    }
+    int depth = 0;
+    branch(0, child, depth);
+    return RadixStep::before;
+  }
+
+  /// The rank of the first entry below `child`.
+  template <class Word>
+  KOKKOS_FUNCTION Word first_of(RadixChild<Word> child) const {
+    return child.is_leaf() ? child.rank() : head(child).first;
   }
 };
 
