@@ -34,6 +34,27 @@ struct RadixNodeCounts {
   size_type bits = 0;     ///< more than 4 children of one entry each
 };
 
+namespace impl {
+
+inline size_type checked_leaf_entries(const char* function,
+                                      const RadixTreeOptions& options) {
+  constexpr size_type most = size_type{1} << 16;
+  if (options.leaf_entries < 1 || options.leaf_entries > most)
+    fail(function, "options.leaf_entries is ", options.leaf_entries,
+         ", not in 1...", most);
+  return options.leaf_entries;
+}
+
+template <class Levels>
+RadixNodeCounts node_counts(const Levels& levels) {
+  using query::RadixKind;
+  return {levels.count(RadixKind::node4),  levels.count(RadixKind::node16),
+          levels.count(RadixKind::node48), levels.count(RadixKind::node256),
+          levels.count(RadixKind::ranks),  levels.count(RadixKind::bits)};
+}
+
+}  // namespace impl
+
 /// Ascending keys, as in SortedArray, and an adaptive radix tree of where they
 /// stand (Leis, Kemper and Neumann, "The Adaptive Radix Tree", ICDE 2013; on
 /// GPUs: Alam, Yoginath and Perumalla, HPCC 2016): each node branches by one
@@ -84,7 +105,6 @@ class RadixTree
   /// Entries of a leaf that are read at once: a sector of memory.
   static constexpr int window = std::max(1, 32 / entry_bytes);
   static constexpr size_type block = window;
-  static constexpr size_type most_leaf_entries = size_type{1} << 16;
 
  public:
   class Ref;
@@ -108,7 +128,7 @@ class RadixTree
   template <class Exec, class Keys>
   RadixTree(const Exec& space, const Keys& keys,
             const RadixTreeOptions& options = {})
-      : RadixTree(checked(options)) {
+      : RadixTree(options) {
     entries_ = Storage::from_unsorted(name(), space, keys, block);
     build(space, options);
   }
@@ -121,7 +141,7 @@ class RadixTree
   requires Kokkos::is_view_v<Keys> && Kokkos::is_view_v<Values> RadixTree(
       const Exec& space, const Keys& keys, const Values& values,
       const RadixTreeOptions& options = {})
-      : RadixTree(checked(options)) {
+      : RadixTree(options) {
     entries_ = Storage::from_unsorted(name(), space, keys, values, block);
     build(space, options);
   }
@@ -135,7 +155,7 @@ class RadixTree
   template <class Exec, class Keys>
   RadixTree(const Exec& space, SortedTag, const Keys& keys,
             Check check = Check::on, const RadixTreeOptions& options = {})
-      : RadixTree(checked(options)) {
+      : RadixTree(options) {
     entries_ = Storage::from_sorted(name(), space, keys, check, block);
     build(space, options);
   }
@@ -148,7 +168,7 @@ class RadixTree
   requires Kokkos::is_view_v<Keys> && Kokkos::is_view_v<Values> RadixTree(
       const Exec& space, SortedTag, const Keys& keys, const Values& values,
       Check check = Check::on, const RadixTreeOptions& options = {})
-      : RadixTree(checked(options)) {
+      : RadixTree(options) {
     entries_ = Storage::from_sorted(name(), space, keys, values, check, block);
     build(space, options);
   }
@@ -178,12 +198,7 @@ class RadixTree
   }
 
   /// How many nodes of each form there are.
-  RadixNodeCounts node_counts() const {
-    using query::RadixKind;
-    return {levels_.count(RadixKind::node4),  levels_.count(RadixKind::node16),
-            levels_.count(RadixKind::node48), levels_.count(RadixKind::node256),
-            levels_.count(RadixKind::ranks),  levels_.count(RadixKind::bits)};
-  }
+  RadixNodeCounts node_counts() const { return impl::node_counts(levels_); }
 
   /// The handle for kernels: trivially copyable, non-owning.
   Ref ref() const {
@@ -197,14 +212,8 @@ class RadixTree
  private:
   /// An empty index, once the options are checked.
   explicit RadixTree(const RadixTreeOptions& options)
-      : leaf_entries_(options.leaf_entries) {}
-
-  static const RadixTreeOptions& checked(const RadixTreeOptions& options) {
-    if (options.leaf_entries < 1 || options.leaf_entries > most_leaf_entries)
-      impl::fail("kindex::RadixTree", "options.leaf_entries is ",
-                 options.leaf_entries, ", not in 1...", most_leaf_entries);
-    return options;
-  }
+      : leaf_entries_(
+            impl::checked_leaf_entries("kindex::RadixTree", options)) {}
 
   template <class Exec>
   void build(const Exec& space, const RadixTreeOptions& options) {

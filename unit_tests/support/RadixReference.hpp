@@ -151,7 +151,8 @@ class RadixComparison {
     }
   }
 
-  /// What differs, or nothing.
+  /// What differs, or nothing. \param last_depth byte of a prefix that holds
+  /// its length, or -1: a prefix is its length.
   std::string differences(const RadixReference& reference, size_type root,
                           int last_depth) {
     struct Place {
@@ -186,10 +187,11 @@ class RadixComparison {
               node(at.child));
       expect("first", at.first, head.first);
       expect("last", at.first + at.reference->size(), head.last);
-      if constexpr (std::is_class_v<Prefix> || sizeof(Prefix) <= 16) {
-        if (last_depth >= 0)
-          expect("depth", depth,
-                 kindex::query::radix_byte(head.prefix, last_depth));
+      if (last_depth >= 0) {
+        expect("depth", depth,
+               kindex::query::radix_byte(head.prefix, last_depth));
+      } else if constexpr (std::is_integral_v<Prefix>) {
+        expect("depth", depth, head.prefix);
       }
       size_type rank = at.first;
       int next = 0;
@@ -299,6 +301,18 @@ class RadixComparison {
   std::ostringstream text_;
 };
 
+/// The same for trees with references of either width.
+template <class Prefix, class Index>
+std::string differences_from(const RadixReference& reference,
+                             const Index& index, int last_depth) {
+  const auto& levels = index.levels();
+  return levels.is_wide()
+             ? RadixComparison<Prefix, std::uint64_t>(levels).differences(
+                   reference, levels.root(), last_depth)
+             : RadixComparison<Prefix, std::uint32_t>(levels).differences(
+                   reference, levels.root(), last_depth);
+}
+
 /// What in the tree of `index` differs from the one that grows by one key at a
 /// time, in the order of `keys`.
 template <class Index, class Key>
@@ -306,14 +320,8 @@ std::string differences_from_growth(const Index& index,
                                     const std::vector<Key>& keys) {
   RadixReference reference(index.leaf_entries());
   for (const Key& key : keys) reference.insert(radix_bytes(key));
-  using Bits = typename kindex::KeyTraits<Key>::bits_type;
-  const auto& levels = index.levels();
-  constexpr int last = int(sizeof(Key)) - 1;
-  return levels.is_wide()
-             ? RadixComparison<Bits, std::uint64_t>(levels).differences(
-                   reference, levels.root(), last)
-             : RadixComparison<Bits, std::uint32_t>(levels).differences(
-                   reference, levels.root(), last);
+  return differences_from<typename kindex::KeyTraits<Key>::bits_type>(
+      reference, index, int(sizeof(Key)) - 1);
 }
 
 }  // namespace kindex_test

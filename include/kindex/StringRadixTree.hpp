@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef KINDEX_STRINGRADIXTREE_HPP
+#define KINDEX_STRINGRADIXTREE_HPP
+
+/// \file
+/// Ascending byte strings under an adaptive radix tree.
+
+#include <kindex/RadixTree.hpp>
+#include <kindex/build/Strings.hpp>
+#include <kindex/query/StringRadixForm.hpp>
+
+namespace kindex {
+
+/// Byte strings of any length in ascending order, and an adaptive radix tree of
+/// where they stand: RadixTree for keys that are Bytes. Any bytes are legal,
+/// zero among them, and so are the empty string, strings that others begin
+/// with, and duplicates, which keep the order of the input.
+///
+/// Strings that end where a node branches are the first of its entries, in
+/// front of those of its children: no byte marks an end. A node keeps the
+/// number of bytes above it; a path of more than one byte is compared with the
+/// first of the node's strings.
+///
+/// Queries are Views of Bytes that refer to memory which the instance's
+/// execution space can access; as_bytes makes them of offsets and chars. A
+/// `Prefix<Bytes>` asks for all strings that begin so. `longest_prefix_match`
+/// is the longest string that a query begins with: a lookup, and another one
+/// for each string between that and the query which shares more with it.
+///
+/// Memory beside the chars: 8 bytes per string for the offsets, the values, and
+/// nodes of 32 (Node4), 96, 240, 1040, 352 or 48 bytes: see RadixTree. A lookup
+/// reads a node for each byte that distinguishes the query from others, the
+/// first string of those with longer paths, and up to `leaf_entries` strings.
+///
+/// Copies are shallow and counted, like those of Views.
+///
+/// \tparam Value, MemorySpace as for SortedArray.
+template <class Value = std::uint32_t,
+          class MemorySpace = Kokkos::DefaultExecutionSpace::memory_space>
+class StringRadixTree
+    : public query::BulkQueries<StringRadixTree<Value, MemorySpace>, Bytes,
+                                Value, MemorySpace> {
+  using Storage = build::Strings<Value, MemorySpace>;
+  using Levels = build::RadixLevels<std::uint32_t, MemorySpace>;
+
+ public:
+  class Ref;
+
+  /// The name that labels and messages carry.
+  static constexpr const char* name() { return "StringRadixTree"; }
+
+  /// Up to 4 strings share a leaf.
+  static constexpr RadixTreeOptions default_options() {
+    RadixTreeOptions options;
+    options.leaf_entries = 4;
+    return options;
+  }
+
+  /// The empty index.
+  StringRadixTree() = default;
+
+  /// Builds from n strings in any order; values are the row ids 0...n-1.
+  ///
+  /// Sorts (see build::sort_strings for memory and fences), copies, and makes
+  /// the tree as RadixTree does: a fence of `space` for each level, and two
+  /// more.
+  ///
+  /// \param space the instance on which the index is built.
+  /// \param offsets n + 1 integers: string i has the elements `offsets(i)` to
+  ///   `offsets(i + 1)` - 1 of `chars`, at most 2^32 - 1; without an element,
+  ///   there are no strings.
+  /// \param chars bytes, one behind the other.
+  /// \param options when strings share a leaf.
+  /// \throws Error naming the position and the value of the first offset below
+  ///   its predecessor or beyond `chars`; for more rows than `Value` can
+  ///   number; for leaves of no entry or more than 2^16.
+  template <class Exec, class Offsets, class Chars>
+  StringRadixTree(const Exec& space, const Offsets& offsets, const Chars& chars,
+                  const RadixTreeOptions& options = default_options())
+      : StringRadixTree(options) {
+    build(space,
+          Storage(name(), space, offsets, chars, false, Check::on, row_ids()),
+          options);
+  }
+
+  /// Builds from strings in any order and their values.
+  ///
+  /// \param space, offsets, chars, options as above.
+  /// \param values n values, in the order of the strings.
+  /// \throws Error as above, or if there is not one value per string.
+  template <class Exec, class Offsets, class Chars, class Values>
+  requires Kokkos::is_view_v<Values> StringRadixTree(
+      const Exec& space, const Offsets& offsets, const Chars& chars,
+      const Values& values, const RadixTreeOptions& options = default_options())
+      : StringRadixTree(options) {
+    build(space,
+          Storage(name(), space, offsets, chars, false, Check::on,
+                  query::as_input(query::strided<Exec>(values))),
+          options);
+  }
+
+  /// Builds from ascending strings; values are the row ids 0...n-1, which are
+  /// not stored: the position is the answer.
+  ///
+  /// \param space, offsets, chars, options as above.
+  /// \param check whether the promise of order is verified.
+  /// \throws Error as above, and naming the position of the first string below
+  ///   its predecessor, and both.
+  template <class Exec, class Offsets, class Chars>
+  StringRadixTree(const Exec& space, SortedTag, const Offsets& offsets,
+                  const Chars& chars, Check check = Check::on,
+                  const RadixTreeOptions& options = default_options())
+      : StringRadixTree(options) {
+    build(space, Storage(name(), space, offsets, chars, true, check, row_ids()),
+          options);
+  }
+
+  /// Builds from ascending strings and their values.
+  ///
+  /// \param space, offsets, chars, values, check, options as above.
+  /// \throws Error as above.
+  template <class Exec, class Offsets, class Chars, class Values>
+  requires Kokkos::is_view_v<Values> StringRadixTree(
+      const Exec& space, SortedTag, const Offsets& offsets, const Chars& chars,
+      const Values& values, Check check = Check::on,
+      const RadixTreeOptions& options = default_options())
+      : StringRadixTree(options) {
+    build(space,
+          Storage(name(), space, offsets, chars, true, check,
+                  query::as_input(query::strided<Exec>(values))),
+          options);
+  }
+
+  /// The number of strings.
+  size_type size() const { return strings_.size(); }
+
+  /// Bytes that the index holds.
+  size_type memory_bytes() const { return data_bytes() + tree_bytes(); }
+
+  /// Bytes of strings, offsets and values.
+  size_type data_bytes() const { return strings_.memory_bytes(); }
+
+  /// Bytes of the nodes.
+  size_type tree_bytes() const { return levels_.memory_bytes(); }
+
+  /// The most nodes on a way from the root to a leaf.
+  int height() const { return levels_.height(); }
+
+  /// Strings up to which different ones share a leaf.
+  size_type leaf_entries() const { return leaf_entries_; }
+
+  /// The nodes as they are stored.
+  const build::RadixLevels<std::uint32_t, MemorySpace>& levels() const {
+    return levels_;
+  }
+
+  /// How many nodes of each form there are.
+  RadixNodeCounts node_counts() const { return impl::node_counts(levels_); }
+
+  /// The handle for kernels: trivially copyable, non-owning.
+  Ref ref() const {
+    Ref ref;
+    ref.strings_ = strings_.ref();
+    ref.values_ = strings_.values();
+    ref.nodes_.form.strings = strings_.ref();
+    levels_.refer(ref.nodes_);
+    return ref;
+  }
+
+ private:
+  /// An empty index, once the options are checked.
+  explicit StringRadixTree(const RadixTreeOptions& options)
+      : leaf_entries_(
+            impl::checked_leaf_entries("kindex::StringRadixTree", options)) {}
+
+  static query::Strided<const build::RowIds> row_ids() { return {}; }
+
+  template <class Exec>
+  void build(const Exec& space, const Storage& strings,
+             const RadixTreeOptions& options) {
+    strings_ = strings;
+    levels_ = Levels(space, "kindex::StringRadixTree",
+                     build::RadixStrings{strings_.ref()}, size(), leaf_entries_,
+                     options.wide_references);
+  }
+
+  Storage strings_;
+  Levels levels_;
+  size_type leaf_entries_ = default_options().leaf_entries;
+};
+
+/// The handle of a StringRadixTree in a kernel: see query::RefVerbs for its
+/// verbs. Keys are Bytes that refer to the index's memory.
+template <class Value, class MemorySpace>
+class StringRadixTree<Value, MemorySpace>::Ref
+    : public query::RefVerbs<Ref, Bytes, Value> {
+  using Base = query::RefVerbs<Ref, Bytes, Value>;
+
+ public:
+  using pinned_type = size_type;  ///< a child of the root
+
+  static constexpr bool is_contiguous = true;  ///< positions are ranks
+  static constexpr int lanes = 1;              ///< one thread per lookup
+  static constexpr int most_lanes = 1;         ///< the same
+  static constexpr bool sorting_pays = false;  ///< not measured to pay
+  /// Strings are not partitioned.
+  KOKKOS_FUNCTION bool partitioning_pays(bool /*finds*/) const { return false; }
+
+  /// A handle of the empty index.
+  Ref() = default;
+
+  /// The number of strings.
+  KOKKOS_FUNCTION size_type size() const { return strings_.size; }
+  /// The string at `position`.
+  KOKKOS_FUNCTION Bytes key_at(size_type position) const {
+    return strings_(position);
+  }
+  /// The value at `position`.
+  KOKKOS_FUNCTION Value value_at(size_type position) const {
+    if constexpr (std::is_integral_v<Value>) {
+      if (values_ == nullptr) return static_cast<Value>(position);
+    }
+    return values_[position];
+  }
+  /// The identity.
+  KOKKOS_FUNCTION size_type rank_of(size_type position) const {
+    return position;
+  }
+  /// The identity.
+  KOKKOS_FUNCTION size_type position_of(size_type rank) const { return rank; }
+  /// A range is one run of positions.
+  KOKKOS_FUNCTION int runs() const { return 1; }
+  /// The identity.
+  KOKKOS_FUNCTION Kokkos::pair<size_type, size_type> run(int, size_type first,
+                                                         size_type last) const {
+    return {first, last};
+  }
+
+  /// The positions of W strings: see query::RadixNodes::search.
+  template <bool finds, class Group, class Top, int W>
+  KOKKOS_FUNCTION void search(const Group&, const Top& top,
+                              const Bytes (&keys)[W],
+                              size_type (&positions)[W]) const {
+    if (size() == 0) {
+      for (int w = 0; w < W; ++w) positions[w] = 0;
+    } else {
+      nodes_.template search<finds>(top, keys, positions, *this);
+    }
+  }
+
+  /// How many children of the root are pinned: all 256 or none.
+  KOKKOS_FUNCTION size_type pinned_size(int steps, size_type most) const {
+    return size() > 0 ? nodes_.pinned_size(steps, most) : 0;
+  }
+
+  /// Where the root leads by byte i.
+  KOKKOS_FUNCTION size_type pinned_key(size_type i) const {
+    return nodes_.pinned_child(i);
+  }
+
+  /// Has a host fetch where the first string of a leaf begins.
+  KOKKOS_FUNCTION void fetch_leaf(size_type rank) const {
+    query::prefetch(&strings_.offsets[rank]);
+  }
+
+  /// The position of `key` among the strings from `rank` on; all before are
+  /// below it, and those behind the leaf above.
+  template <bool finds>
+  KOKKOS_FUNCTION size_type search_leaf(size_type rank,
+                                        const Bytes& key) const {
+    // Twice as far each time, then by halves.
+    size_type at = rank;
+    size_type length = size() - at;
+    for (size_type reach = 0; reach < length; reach = 2 * reach + 1)
+      if (!(key_at(at + reach) < key)) length = reach;
+    while (length > 0) {
+      const size_type half = length / 2;
+      const bool is_below = key_at(at + half) < key;
+      at += is_below ? half + 1 : 0;
+      length = is_below ? length - half - 1 : half;
+    }
+    return finds ? this->if_equal(at, key) : at;
+  }
+
+  /// The longest string that `query` begins with, and its bits; rank size() and
+  /// no bits if there is none.
+  KOKKOS_FUNCTION PrefixMatch longest_prefix_match(const Bytes& query) const {
+    return match_near(Base::lower_bound(query), query);
+  }
+
+  /// The same, given the lower bound of `query`.
+  KOKKOS_FUNCTION PrefixMatch match_near(size_type bound, Bytes query) const {
+    if (bound < size() && key_at(bound) == query)
+      return {bound, 8 * std::uint64_t{query.size}};
+    while (bound > 0) {
+      // No string between that one and the query shares more with it.
+      const Bytes below = key_at(bound - 1);
+      const std::uint32_t common = common_bytes(below, query);
+      query.size = common;
+      bound = Base::lower_bound(query);
+      if (bound < size() && key_at(bound) == query)
+        return {bound, 8 * std::uint64_t{common}};
+    }
+    return {size(), 0};
+  }
+
+ private:
+  friend class StringRadixTree;
+
+  build::StringsRef strings_;
+  const Value* values_ = nullptr;
+  query::RadixNodes<query::StringRadixForm> nodes_;
+};
+
+namespace impl {
+
+/// Refers to the strings of offsets and chars.
+struct ReferToStrings {
+  query::Strided<const size_type> offsets;
+  const unsigned char* chars;
+  Bytes* bytes;
+
+  KOKKOS_FUNCTION void operator()(size_type i) const {
+    bytes[i] = {chars + offsets(i),
+                static_cast<std::uint32_t>(offsets(i + 1) - offsets(i)),
+                Edge::at};
+  }
+};
+
+}  // namespace impl
+
+/// Queries of offsets and chars: element i refers to the `offsets(i + 1) -
+/// offsets(i)` bytes from `chars(offsets(i))` on, which must stay alive and in
+/// place. One kernel on `space` and one allocation.
+///
+/// \param space an instance whose memory space `chars` is in.
+/// \param offsets m + 1 ascending elements of size_type.
+/// \param chars a contiguous View of bytes.
+template <class Exec, class Offsets, class Chars>
+Kokkos::View<Bytes*, typename Exec::memory_space> as_bytes(
+    const Exec& space, const Offsets& offsets, const Chars& chars) {
+  static_assert(
+      std::is_same_v<typename Offsets::non_const_value_type, size_type> &&
+          sizeof(typename Chars::value_type) == 1,
+      "kindex: strings are offsets of size_type and bytes");
+  const auto o = query::as_input(query::strided<Exec>(offsets));
+  const size_type m = o.size == 0 ? 0 : o.size - 1;
+  const Kokkos::View<Bytes*, typename Exec::memory_space> bytes(
+      Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
+                         "kindex::as_bytes::bytes"),
+      m);
+  Kokkos::parallel_for(
+      "kindex::as_bytes",
+      Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>(space, 0, m),
+      impl::ReferToStrings{o,
+                           reinterpret_cast<const unsigned char*>(
+                               query::strided<Exec>(chars).data),
+                           bytes.data()});
+  return bytes;
+}
+
+/// \cond
+template <class Exec, class Offsets, class Chars>
+StringRadixTree(const Exec&, const Offsets&, const Chars&,
+                const RadixTreeOptions& = {})
+    -> StringRadixTree<std::uint32_t, typename Exec::memory_space>;
+template <class Exec, class Offsets, class Chars, class Values>
+requires Kokkos::is_view_v<Values> StringRadixTree(const Exec&, const Offsets&,
+                                                   const Chars&, const Values&,
+                                                   const RadixTreeOptions& = {})
+->StringRadixTree<typename Values::non_const_value_type,
+                  typename Exec::memory_space>;
+template <class Exec, class Offsets, class Chars>
+StringRadixTree(const Exec&, SortedTag, const Offsets&, const Chars&,
+                Check = Check::on, const RadixTreeOptions& = {})
+    -> StringRadixTree<std::uint32_t, typename Exec::memory_space>;
+template <class Exec, class Offsets, class Chars, class Values>
+requires Kokkos::is_view_v<Values> StringRadixTree(const Exec&, SortedTag,
+                                                   const Offsets&, const Chars&,
+                                                   const Values&,
+                                                   Check = Check::on,
+                                                   const RadixTreeOptions& = {})
+->StringRadixTree<typename Values::non_const_value_type,
+                  typename Exec::memory_space>;
+/// \endcond
+
+}  // namespace kindex
+
+#endif

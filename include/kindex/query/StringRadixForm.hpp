@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef KINDEX_QUERY_STRINGRADIXFORM_HPP
+#define KINDEX_QUERY_STRINGRADIXFORM_HPP
+
+/// \file
+/// Byte strings on their way down a radix tree.
+
+#include <kindex/build/Strings.hpp>
+#include <kindex/query/RadixNodes.hpp>
+
+namespace kindex::query {
+
+/// Byte strings on their way down a radix tree.
+struct StringRadixForm {
+  using Query = Bytes;
+  using Prefix = std::uint32_t;
+  static constexpr bool has_ends = true;
+  static constexpr int last_depth = -1;
+  build::StringsRef strings;
+
+  KOKKOS_FUNCTION const Bytes& query(const Bytes& key) const { return key; }
+  KOKKOS_FUNCTION int byte(const Bytes& query, int depth) const {
+    return query.symbol(std::uint32_t(depth));
+  }
+  KOKKOS_FUNCTION int depth(Prefix prefix) const { return int(prefix); }
+  /// Compares with the first key of the node.
+  template <class Word>
+  KOKKOS_FUNCTION int side(const Bytes& query,
+                           const RadixHead<Prefix, Word>& head, int from,
+                           int depth) const {
+    const unsigned char* path = strings.chars + strings.offsets[head.first];
+    for (int d = from; d < depth; ++d) {
+      const int own = query.symbol(std::uint32_t(d));
+      if (own != int(path[d])) return own < int(path[d]) ? -1 : 1;
+    }
+    return 0;
+  }
+};
+
+}  // namespace kindex::query
+
+#endif

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Byte strings: any bytes, no byte, strings that others begin with; their
+// order, their tree and what is refused.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <kindex/StringRadixTree.hpp>
+#include <numeric>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/Devices.hpp"
+#include "support/Queries.hpp"
+#include "support/RadixReference.hpp"
+
+namespace kindex_test {
+namespace {
+
+using kindex::Bytes;
+using kindex::RadixTreeOptions;
+using kindex::StringRadixTree;
+using Strings = std::vector<std::string>;
+
+template <class Exec>
+class StringRadixTrees : public ::testing::Test {};
+
+TYPED_TEST_SUITE(StringRadixTrees, Devices, DeviceName);
+
+/// Strings on the device, as offsets and chars and as queries.
+template <class Exec>
+struct DeviceStrings {
+  DeviceView<size_type, Exec> offsets;
+  DeviceView<char, Exec> chars;
+  DeviceView<Bytes, Exec> queries;
+
+  explicit DeviceStrings(const Strings& strings) {
+    std::vector<size_type> ends{3};
+    // Strings need not begin at the first char.
+    std::vector<char> all{'x', 'y', 'z'};
+    for (const auto& string : strings) {
+      all.insert(all.end(), string.begin(), string.end());
+      ends.push_back(all.size());
+    }
+    offsets = to_device<Exec>(ends);
+    chars = to_device<Exec>(all);
+    queries = kindex::as_bytes(Exec{}, offsets, chars);
+  }
+};
+
+RadixTreeOptions options_of(size_type leaf_entries) {
+  RadixTreeOptions options;
+  options.leaf_entries = leaf_entries;
+  return options;
+}
+
+template <class Exec>
+using TreeOn = StringRadixTree<std::uint32_t, typename Exec::memory_space>;
+
+template <class Exec>
+TreeOn<Exec> tree_of(const Strings& strings, size_type leaf_entries) {
+  const DeviceStrings<Exec> on_device(strings);
+  return TreeOn<Exec>(Exec{}, on_device.offsets, on_device.chars,
+                      options_of(leaf_entries));
+}
+
+bool begins_with(const std::string& string, const std::string& prefix) {
+  return string.compare(0, prefix.size(), prefix) == 0;
+}
+
+/// Everything an index of `strings` should answer, and does not.
+template <class Exec>
+void expect_right_answers(const std::string& name, const Strings& strings,
+                          const Strings& queries, size_type leaf_entries) {
+  SCOPED_TRACE(name + ", " + std::to_string(strings.size()) +
+               " strings, leaves of " + std::to_string(leaf_entries));
+  const auto index = tree_of<Exec>(strings, leaf_entries);
+  std::vector<std::uint32_t> rows(strings.size());
+  std::iota(rows.begin(), rows.end(), 0U);
+  std::stable_sort(rows.begin(), rows.end(),
+                   [&](auto a, auto b) { return strings[a] < strings[b]; });
+  Strings ascending;
+  for (const auto row : rows) ascending.push_back(strings[row]);
+
+  Ranks lower, upper, first, last, match_rank;
+  std::vector<std::uint32_t> found;
+  std::vector<std::uint64_t> match_bits;
+  for (const auto& query : queries) {
+    const auto range =
+        std::equal_range(ascending.begin(), ascending.end(), query);
+    lower.push_back(size_type(range.first - ascending.begin()));
+    upper.push_back(size_type(range.second - ascending.begin()));
+    found.push_back(lower.back() < upper.back() ? rows[lower.back()]
+                                                : ~std::uint32_t{0});
+    first.push_back(lower.back());
+    last.push_back(lower.back());
+    while (last.back() < ascending.size() &&
+           begins_with(ascending[last.back()], query))
+      ++last.back();
+    match_rank.push_back(strings.size());
+    match_bits.push_back(0);
+    for (std::size_t rank = ascending.size(); rank-- > 0;)
+      if (begins_with(query, ascending[rank]) &&
+          (match_rank.back() == strings.size() ||
+           ascending[rank].size() * 8 >= match_bits.back())) {
+        match_rank.back() = rank;
+        match_bits.back() = ascending[rank].size() * 8;
+      }
+  }
+  const DeviceStrings<Exec> asked(queries);
+  const std::size_t m = queries.size();
+  const auto got_lower = filled<size_type, Exec>(m),
+             got_upper = filled<size_type, Exec>(m);
+  const auto got_found = filled<std::uint32_t, Exec>(m);
+  index.equal_range(Exec{}, asked.queries, got_lower, got_upper);
+  EXPECT_EQ(to_host(got_lower), lower);
+  EXPECT_EQ(to_host(got_upper), upper);
+  using Pinned = kindex::BasicLookupPolicy<kindex::PinnedTop>;
+  index.lower_bound(Exec{}, asked.queries, got_lower, Pinned());
+  EXPECT_EQ(to_host(got_lower), lower);
+  index.find(Exec{}, asked.queries, got_found);
+  EXPECT_EQ(to_host(got_found), found);
+  const auto contained = filled<bool, Exec>(m);
+  index.contains(Exec{}, asked.queries, contained);
+  const auto host_contained = to_host(contained);
+  for (std::size_t i = 0; i < m; ++i)
+    EXPECT_EQ(host_contained[i] != 0, lower[i] < upper[i]);
+
+  std::vector<kindex::Prefix<Bytes>> prefixes;
+  for (const auto& query : to_host(asked.queries)) prefixes.push_back({query});
+  const auto device_prefixes = to_device<Exec>(prefixes);
+  index.equal_range(Exec{}, device_prefixes, got_lower, got_upper);
+  EXPECT_EQ(to_host(got_lower), first);
+  EXPECT_EQ(to_host(got_upper), last);
+  const auto hits = index.range(Exec{}, device_prefixes, device_prefixes);
+  const auto reverse =
+      index.reverse_range(Exec{}, device_prefixes, device_prefixes);
+  const auto offsets = to_host(hits.offsets);
+  const auto values = to_host(hits.values);
+  const auto reverse_values = to_host(reverse.values);
+  const auto matches = filled<kindex::PrefixMatch, Exec>(m);
+  index.longest_prefix_match(Exec{}, asked.queries, matches);
+  const auto got_matches = to_host(matches);
+  for (std::size_t i = 0; i < m; ++i) {
+    ASSERT_EQ(offsets[i + 1] - offsets[i], last[i] - first[i]);
+    for (size_type hit = 0; hit < last[i] - first[i]; ++hit) {
+      EXPECT_EQ(values[offsets[i] + hit], rows[first[i] + hit]);
+      EXPECT_EQ(reverse_values[offsets[i] + hit], rows[last[i] - 1 - hit]);
+    }
+    EXPECT_EQ(got_matches[i].rank, match_rank[i]) << queries[i];
+    EXPECT_EQ(got_matches[i].bits, match_bits[i]) << queries[i];
+  }
+
+  RadixReference reference(leaf_entries);
+  for (const auto& string : strings) reference.insert(string);
+  EXPECT_EQ(differences_from<std::uint32_t>(reference, index, -1), "");
+}
+
+/// The strings, their beginnings, and what is next to them.
+Strings queries_around(const Strings& strings) {
+  Strings queries{"", std::string(1, '\0'), "\xff\xff\xff\xff\xff\xff\xff\xff"};
+  for (std::size_t i = 0; i < strings.size(); i += strings.size() / 300 + 1) {
+    const auto& string = strings[i];
+    queries.push_back(string);
+    queries.push_back(string + '\0');
+    queries.push_back(string + '\xff');
+    queries.push_back(string.substr(0, string.size() / 2));
+    if (string.empty()) continue;
+    queries.push_back(string.substr(0, string.size() - 1));
+    for (const int by : {-1, 1}) {
+      queries.push_back(string);
+      auto& byte = queries.back()[i % string.size()];
+      byte = static_cast<char>(byte + by);
+    }
+  }
+  return queries;
+}
+
+TYPED_TEST(StringRadixTrees, AnswerKnownQuestions) {
+  using Exec = TypeParam;
+  const Strings strings{"", "hello", "hello2", "test", "tester"};
+  for (const size_type leaf : {1, 2, 4, 16}) {
+    const auto index = tree_of<Exec>(strings, leaf);
+    const auto asked = [&](const Strings& queries) {
+      return DeviceStrings<Exec>(queries);
+    };
+    const auto found = filled<std::uint32_t, Exec>(6);
+    const auto rows = asked({"", "hello", "hello2", "test", "tester", "tes"});
+    index.find(Exec{}, rows.queries, found);
+    EXPECT_EQ(to_host(found),
+              (std::vector<std::uint32_t>{0, 1, 2, 3, 4, ~std::uint32_t{0}}));
+    const auto bound = filled<size_type, Exec>(1);
+    const auto hello1 = asked({"hello1"});
+    index.lower_bound(Exec{}, hello1.queries, bound);
+    EXPECT_EQ(to_host(bound), (Ranks{2}));
+    Strings bytes;
+    for (int b = 0x78; b <= 0x81; ++b)
+      bytes.push_back(std::string(1, static_cast<char>(b)));
+    const auto of_bytes = tree_of<Exec>(bytes, leaf);
+    const auto high = asked({"\x80"});
+    of_bytes.lower_bound(Exec{}, high.queries, bound);
+    EXPECT_EQ(to_host(bound), (Ranks{8}));
+  }
+}
+
+TYPED_TEST(StringRadixTrees, AnswerAsSortedStringsDo) {
+  using Exec = TypeParam;
+  std::mt19937_64 rng(6);
+  std::vector<std::pair<std::string, Strings>> sets{
+      {"none", {}}, {"empty", {""}}, {"empties", Strings(20, "")}};
+  const auto add = [&](const std::string& name, int n, const auto& make) {
+    sets.emplace_back(name, Strings());
+    for (int i = 0; i < n; ++i) sets.back().second.push_back(make(i));
+  };
+  const auto text = [&](std::size_t size, int letters, int first = 0) {
+    std::string string;
+    for (std::size_t c = 0; c < size; ++c)
+      string += static_cast<char>(first + int(rng() % unsigned(letters)));
+    return string;
+  };
+  add("any bytes", 2000, [&](int) { return text(rng() % 12, 256); });
+  add("zeros and ones", 700, [&](int) { return text(rng() % 9, 2); });
+  add("high bytes", 500, [&](int) { return text(rng() % 5, 6, 253 - 3); });
+  add("one letter", 300,
+      [&](int i) { return std::string(std::size_t(i * 7 % 300), 'a'); });
+  add("zeros", 200,
+      [&](int i) { return std::string(std::size_t(i * 7 % 100), '\0'); });
+  add("long shared beginnings", 1500, [&](int i) {
+    return std::string(std::size_t(i % 3) * 40, 'p') + "/" +
+           std::string(20, static_cast<char>('a' + i % 4)) + text(3, 26, 'a');
+  });
+  add("duplicates", 1000,
+      [&](int i) { return "key" + std::to_string(i % 37); });
+  for (const auto& [name, strings] : sets) {
+    const auto queries = queries_around(strings);
+    for (const size_type leaf : {1, 4, 50})
+      expect_right_answers<Exec>(name, strings, queries, leaf);
+  }
+}
+
+/// Nodes of every size, and strings that end in them.
+TYPED_TEST(StringRadixTrees, HaveEveryForm) {
+  using Exec = TypeParam;
+  const auto form = [](int children, bool with_own, int copies) {
+    Strings strings;
+    if (with_own) strings.push_back("p");
+    for (int i = 0; i < children; ++i)
+      for (int c = 0; c < copies; ++c)
+        strings.push_back(
+            std::string("p") +
+            static_cast<char>(i * 255 / std::max(children - 1, 1)));
+    const auto index = tree_of<Exec>(strings, 1);
+    const auto c = index.node_counts();
+    expect_right_answers<Exec>("forms", strings, queries_around(strings), 1);
+    EXPECT_EQ(index.tree_bytes(), c.node4 * 32 + c.node16 * 96 +
+                                      c.node48 * 240 + c.node256 * 1040 +
+                                      c.ranks * 352 + c.bits * 48);
+    return KindCounts{c.node4, c.node16, c.node48, c.node256, c.ranks, c.bits};
+  };
+  for (const bool own : {false, true}) {
+    EXPECT_EQ(form(4, own, 2), (KindCounts{1, 0, 0, 0, 0, 0}));
+    EXPECT_EQ(form(5, own, 2), (KindCounts{0, 1, 0, 0, 0, 0}));
+    EXPECT_EQ(form(16, own, 2), (KindCounts{0, 1, 0, 0, 0, 0}));
+    EXPECT_EQ(form(17, own, 2), (KindCounts{0, 0, 1, 0, 0, 0}));
+    EXPECT_EQ(form(48, own, 2), (KindCounts{0, 0, 1, 0, 0, 0}));
+    EXPECT_EQ(form(49, own, 2), (KindCounts{0, 0, 0, 0, 1, 0}));
+    EXPECT_EQ(form(256, own, 2), (KindCounts{0, 0, 0, 0, 1, 0}));
+    EXPECT_EQ(form(256, own, 10), (KindCounts{0, 0, 0, 1, 0, 0}));
+  }
+  // One entry each, unless one ends above them.
+  EXPECT_EQ(form(5, false, 1), (KindCounts{0, 0, 0, 0, 0, 1}));
+  EXPECT_EQ(form(5, true, 1), (KindCounts{0, 1, 0, 0, 0, 0}));
+  EXPECT_EQ(form(256, false, 1), (KindCounts{0, 0, 0, 0, 0, 1}));
+}
+
+TYPED_TEST(StringRadixTrees, KeepValuesAndThePromiseOfOrder) {
+  using Exec = TypeParam;
+  const DeviceStrings<Exec> ascending({"a", "ab", "ab", "b"});
+  const auto values = to_device<Exec>(std::vector<double>{1, 2, 3, 4});
+  const StringRadixTree<double, typename Exec::memory_space> index(
+      Exec{}, kindex::sorted, ascending.offsets, ascending.chars, values);
+  const auto found = filled<double, Exec>(4);
+  index.find(Exec{}, ascending.queries, found);
+  EXPECT_EQ(to_host(found), (std::vector<double>{1, 2, 2, 4}));
+  // 5 offsets, 6 chars, 4 values; no row ids are stored.
+  EXPECT_EQ(index.data_bytes(), 5 * 8 + 6 + 4 * 8u);
+  const TreeOn<Exec> rows(Exec{}, kindex::sorted, ascending.offsets,
+                          ascending.chars);
+  EXPECT_EQ(rows.memory_bytes(), 5 * 8 + 6u);
+  EXPECT_EQ(rows.height(), 0);
+}
+
+TYPED_TEST(StringRadixTrees, InputIsChecked) {
+  using Exec = TypeParam;
+  const auto message_of = [](const auto& build) {
+    try {
+      build();
+    } catch (const kindex::Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing was thrown");
+  };
+  const DeviceStrings<Exec> strings({"b", std::string("a\0\"", 3)});
+  const auto build = [&](const std::vector<int>& offsets) {
+    return message_of(
+        [&] { TreeOn<Exec>(Exec{}, to_device<Exec>(offsets), strings.chars); });
+  };
+  EXPECT_EQ(build({0, 1, 3}), "nothing was thrown");
+  EXPECT_EQ(build({}), "nothing was thrown");
+  EXPECT_EQ(build({0, 2, 1}),
+            "kindex::StringRadixTree: offsets(2) = 1 is below offsets(1) = 2");
+  EXPECT_EQ(build({0, 2, 8}),
+            "kindex::StringRadixTree: offsets(2) = 8, but chars has 7 "
+            "elements");
+  EXPECT_EQ(message_of([&] {
+              TreeOn<Exec>(Exec{}, kindex::sorted, strings.offsets,
+                           strings.chars);
+            }),
+            "kindex::StringRadixTree: strings are promised sorted, but string "
+            "1, \"a\\x00\\x22\", is below string 0, \"b\"");
+  EXPECT_EQ(message_of([&] {
+              TreeOn<Exec>(Exec{}, strings.offsets, strings.chars,
+                           to_device<Exec>(std::vector<std::uint32_t>{1}));
+            }),
+            "kindex::StringRadixTree: values has 1 elements for 2 keys");
+  EXPECT_EQ(message_of([&] {
+              TreeOn<Exec>(Exec{}, strings.offsets, strings.chars,
+                           options_of(0));
+            }),
+            "kindex::StringRadixTree: options.leaf_entries is 0, not in "
+            "1...65536");
+}
+
+}  // namespace
+}  // namespace kindex_test
