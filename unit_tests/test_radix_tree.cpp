@@ -378,8 +378,7 @@ TYPED_TEST(RadixTrees, OptionsAndKeysAreChecked) {
             "below keys(1) = 3");
 }
 
-// ---- ranges, prefixes, hierarchies
-// -------------------------------------------
+// ---- ranges, prefixes, hierarchies ------------------------------------------
 
 TYPED_TEST(RadixTrees, GoForwardAndBackward) {
   using Exec = TypeParam;

@@ -5,6 +5,7 @@
 /// \file
 /// Ascending keys under an adaptive radix tree.
 
+#include <kindex/build/EditEntries.hpp>
 #include <kindex/build/Entries.hpp>
 #include <kindex/build/RadixLevels.hpp>
 #include <kindex/query/AscendingRef.hpp>
@@ -173,6 +174,43 @@ class RadixTree
     build(space, options);
   }
 
+  /// Adds entries, each behind all that are equal, those of a batch in its
+  /// order: as std::multimap does.
+  ///
+  /// Sorts the batch, finds its places by a batch of upper_bound, merges it
+  /// with the entries, and makes the tree anew: the result is that of building
+  /// from all entries. Copies of the index made before, and refs, keep what
+  /// they had.
+  ///
+  /// Cost: the sort (see build::sort_rows), m searches, all entries read once
+  /// and written twice, and a build from ascending entries. Temporary memory:
+  /// all keys and values once more. Fences `space` as the constructor does.
+  ///
+  /// \param space, keys as for the constructor: m keys.
+  /// \param values m values, in the order of the keys.
+  /// \throws Error for NaN, or if there is not one value per key; the index is
+  ///   as it was.
+  template <class Exec, class Keys, class Values>
+  void insert(const Exec& space, const Keys& keys, const Values& values);
+
+  /// Removes all entries whose key is among `keys`; of others, nothing.
+  ///
+  /// Otherwise as insert; one fence more, for the number of entries that stay.
+  ///
+  /// \throws Error for NaN; the index is as it was.
+  template <class Exec, class Keys>
+  void erase(const Exec& space, const Keys& keys);
+
+  /// Gives all entries whose key equals `keys(i)` the value `values(i)`, if
+  /// there are any; of equal keys in the batch, the last one wins.
+  ///
+  /// The tree stays as it is; entries are copied, once in and twice out. No
+  /// fence but that of the sort.
+  ///
+  /// \throws Error as insert.
+  template <class Exec, class Keys, class Values>
+  void update(const Exec& space, const Keys& keys, const Values& values);
+
   /// The number of entries.
   size_type size() const { return entries_.size(); }
 
@@ -220,6 +258,54 @@ class RadixTree
     levels_ = Levels(space, "kindex::RadixTree",
                      build::RadixKeys<typename Storage::Ref>{entries_.ref()},
                      size(), leaf_entries_, options.wide_references);
+  }
+
+  template <class T>
+  using Temporary = Kokkos::View<T*, MemorySpace>;
+  template <class Exec>
+  using Range = Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>;
+
+  template <class T, class Exec>
+  static Temporary<T> temporary(const Exec& space, const char* what,
+                                size_type size) {
+    return Temporary<T>(
+        Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
+                           std::string("kindex::RadixTree::") + what),
+        size);
+  }
+
+  /// What `changes` changes at the new positions `starts` make of `size`
+  /// entries; `counts` is their memory.
+  template <class Exec>
+  static build::ChangePlan plan(const Exec& space,
+                                const Temporary<size_type>& starts,
+                                size_type size, Temporary<size_type>& counts) {
+    counts = temporary<size_type>(space, "counts",
+                                  size / build::CountChanges::step + 2);
+    Kokkos::parallel_for(
+        "kindex::RadixTree::count_changes",
+        Range<Exec>(space, 0, counts.extent(0)),
+        build::CountChanges{starts.data(), starts.extent(0), counts.data()});
+    return {starts.data(), starts.extent(0), counts.data()};
+  }
+
+  /// Takes ascending entries, and makes their tree.
+  template <class Exec>
+  void take(const Exec& space, const Temporary<Key>& keys,
+            const Temporary<Value>& values) {
+    RadixTree edited{RadixTreeOptions{leaf_entries_, levels_.is_wide()}};
+    edited.entries_ =
+        Storage::from_sorted(name(), space, keys, values, Check::off, block);
+    edited.build(space, RadixTreeOptions{leaf_entries_, levels_.is_wide()});
+    *this = edited;
+  }
+
+  template <class T>
+  using Seen = Kokkos::View<const T*, MemorySpace,
+                            Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  template <class T>
+  static Seen<T> seen(const T* first, size_type size) {
+    return Seen<T>(first, size);
   }
 
   Storage entries_;
@@ -316,6 +402,90 @@ class RadixTree<Key, Value, MemorySpace, Layout>::Ref
   query::RadixNodes<query::FixedRadixForm<Key>> nodes_;
   bool keys_stay_ = true;
 };
+
+template <class Key, class Value, class MemorySpace, class Layout>
+template <class Exec, class Keys, class Values>
+void RadixTree<Key, Value, MemorySpace, Layout>::insert(const Exec& space,
+                                                        const Keys& keys,
+                                                        const Values& values) {
+  using Batch = build::Entries<Key, Value, MemorySpace, SoA>;
+  const auto batch = Batch::from_unsorted(name(), space, keys, values);
+  if (batch.size() == 0) return;
+  const auto sorted = batch.ref();
+  const auto starts = temporary<size_type>(space, "starts", batch.size());
+  this->upper_bound(space, seen(sorted.keys, sorted.size), starts);
+  Kokkos::parallel_for("kindex::RadixTree::start_insertions",
+                       Range<Exec>(space, 0, batch.size()),
+                       build::StartInsertions{starts.data()});
+  const size_type all = size() + batch.size();
+  Temporary<size_type> counts;
+  const auto of_all = plan(space, starts, all, counts);
+  const auto new_keys = temporary<Key>(space, "new_keys", all);
+  const auto new_values = temporary<Value>(space, "new_values", all);
+  Kokkos::parallel_for(
+      "kindex::RadixTree::merge_entries", Range<Exec>(space, 0, all),
+      build::MergeEntries<Ref, typename Batch::Ref, Key, Value>{
+          ref(), sorted, of_all, new_keys.data(), new_values.data()});
+  take(space, new_keys, new_values);
+}
+
+template <class Key, class Value, class MemorySpace, class Layout>
+template <class Exec, class Keys>
+void RadixTree<Key, Value, MemorySpace, Layout>::erase(const Exec& space,
+                                                       const Keys& keys) {
+  using Batch = build::Entries<Key, std::uint64_t, MemorySpace, SoA>;
+  const auto batch = Batch::from_unsorted(name(), space, keys);
+  if (batch.size() == 0 || size() == 0) return;
+  const auto sorted = seen(batch.ref().keys, batch.size());
+  const auto lower = temporary<size_type>(space, "lower", batch.size());
+  const auto upper = temporary<size_type>(space, "upper", batch.size());
+  const auto starts = temporary<size_type>(space, "starts", batch.size());
+  const auto gone = temporary<size_type>(space, "gone", batch.size());
+  this->equal_range(space, sorted, lower, upper);
+  size_type erased = 0;
+  Kokkos::parallel_scan("kindex::RadixTree::start_erasures",
+                        Range<Exec>(space, 0, batch.size()),
+                        build::StartErasures{lower.data(), upper.data(),
+                                             starts.data(), gone.data()},
+                        erased);
+  if (erased == 0) return;
+  const size_type left = size() - erased;
+  Temporary<size_type> counts;
+  const auto of_left = plan(space, starts, left, counts);
+  const auto new_keys = temporary<Key>(space, "new_keys", left);
+  const auto new_values = temporary<Value>(space, "new_values", left);
+  Kokkos::parallel_for(
+      "kindex::RadixTree::keep_entries", Range<Exec>(space, 0, left),
+      build::KeepEntries<Ref, Key, Value>{ref(), of_left, gone.data(),
+                                          new_keys.data(), new_values.data()});
+  take(space, new_keys, new_values);
+}
+
+template <class Key, class Value, class MemorySpace, class Layout>
+template <class Exec, class Keys, class Values>
+void RadixTree<Key, Value, MemorySpace, Layout>::update(const Exec& space,
+                                                        const Keys& keys,
+                                                        const Values& values) {
+  using Batch = build::Entries<Key, Value, MemorySpace, SoA>;
+  const auto batch = Batch::from_unsorted(name(), space, keys, values);
+  if (batch.size() == 0 || size() == 0) return;
+  const auto sorted = batch.ref();
+  const auto lower = temporary<size_type>(space, "lower", batch.size());
+  const auto upper = temporary<size_type>(space, "upper", batch.size());
+  this->equal_range(space, seen(sorted.keys, sorted.size), lower, upper);
+  const auto new_keys = temporary<Key>(space, "new_keys", size());
+  const auto new_values = temporary<Value>(space, "new_values", size());
+  Kokkos::parallel_for("kindex::RadixTree::copy_entries",
+                       Range<Exec>(space, 0, size()),
+                       build::CopyEntries<Ref, Key, Value>{
+                           ref(), new_keys.data(), new_values.data()});
+  Kokkos::parallel_for(
+      "kindex::RadixTree::update_values", Range<Exec>(space, 0, batch.size()),
+      build::UpdateValues<typename Batch::Ref, Value>{
+          sorted, lower.data(), upper.data(), new_values.data()});
+  entries_ = Storage::from_sorted(name(), space, new_keys, new_values,
+                                  Check::off, block);
+}
 
 /// \cond
 template <class Exec, class Keys>

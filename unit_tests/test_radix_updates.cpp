@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Batches of changes to a RadixTree, against a sorted vector.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <kindex/RadixTree.hpp>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "support/Asked.hpp"
+#include "support/Devices.hpp"
+#include "support/Keys.hpp"
+#include "support/RadixReference.hpp"
+
+namespace kindex_test {
+namespace {
+
+template <class Exec>
+class RadixUpdates : public ::testing::Test {};
+
+TYPED_TEST_SUITE(RadixUpdates, Devices, DeviceName);
+
+template <class Key, class Exec>
+using TreeOn =
+    kindex::RadixTree<Key, std::uint32_t, typename Exec::memory_space>;
+
+/// With a leaf for each key.
+template <class Exec, class Key>
+TreeOn<Key, Exec> tree_of(const std::vector<Key>& keys) {
+  kindex::RadixTreeOptions options;
+  options.leaf_entries = 1;
+  return TreeOn<Key, Exec>(Exec{}, to_device<Exec>(keys), options);
+}
+
+KindCounts counts_of(const kindex::RadixNodeCounts& c) {
+  return {c.node4, c.node16, c.node48, c.node256, c.ranks, c.bits};
+}
+
+/// Entries as they should be: keys ascend, equal keys in the order of
+/// insertion.
+template <class Key>
+class Model {
+ public:
+  using Batch = std::vector<std::pair<Key, std::uint32_t>>;
+
+  void insert(const Batch& batch) {
+    for (const auto& entry : batch)
+      entries.insert(
+          std::upper_bound(entries.begin(), entries.end(), entry, below),
+          entry);
+  }
+  void erase(const Batch& batch) {
+    for (const auto& entry : batch) {
+      const auto range =
+          std::equal_range(entries.begin(), entries.end(), entry, below);
+      entries.erase(range.first, range.second);
+    }
+  }
+  void update(const Batch& batch) {
+    for (const auto& entry : batch) {
+      const auto range =
+          std::equal_range(entries.begin(), entries.end(), entry, below);
+      for (auto it = range.first; it != range.second; ++it)
+        it->second = entry.second;
+    }
+  }
+  std::vector<Key> keys() const {
+    std::vector<Key> all;
+    for (const auto& entry : entries) all.push_back(entry.first);
+    return all;
+  }
+  std::vector<std::uint32_t> values() const {
+    std::vector<std::uint32_t> all;
+    for (const auto& entry : entries) all.push_back(entry.second);
+    return all;
+  }
+
+  Batch entries;
+
+ private:
+  static bool below(const std::pair<Key, std::uint32_t>& a,
+                    const std::pair<Key, std::uint32_t>& b) {
+    return a.first < b.first;
+  }
+};
+
+/// All entries of `index` are those of `model`, and so is its tree.
+template <class Exec, class Index, class Key>
+void expect_same_entries(const Index& index, const Model<Key>& model) {
+  ASSERT_EQ(index.size(), model.entries.size());
+  const auto all = index.range(
+      Exec{}, to_device<Exec>(std::vector<Key>{Keys<Key>::min()}),
+      to_device<Exec>(std::vector<Key>{Keys<Key>::max()}), kindex::with_keys);
+  EXPECT_EQ(to_host(all.keys), model.keys());
+  EXPECT_EQ(to_host(all.values), model.values());
+  EXPECT_EQ(differences_from_growth(index, model.keys()), "");
+  const Asked<Exec, Key> asked("updated", model.keys(),
+                               queries_around(model.keys()));
+  EXPECT_EQ(lower_bounds<Exec>(index, asked.queries), asked.lower);
+}
+
+template <class Exec, class Key, class Layout>
+void expect_right_updates(std::uint64_t range) {
+  using Batch = typename Model<Key>::Batch;
+  kindex::RadixTree<Key, std::uint32_t, typename Exec::memory_space, Layout>
+      index;
+  Model<Key> model;
+  std::mt19937_64 rng(range);
+  std::uint32_t next = 0;
+  for (int step = 0; step < 60; ++step) {
+    Batch batch;
+    const std::size_t size = step % 7 == 6 ? 0 : rng() % 300 + 1;
+    for (std::size_t i = 0; i < size; ++i)
+      batch.emplace_back(static_cast<Key>(rng() % range), next++);
+    std::vector<Key> keys;
+    std::vector<std::uint32_t> values;
+    for (const auto& [key, value] : batch) {
+      keys.push_back(key);
+      values.push_back(value);
+    }
+    const auto device_keys = to_device<Exec>(keys);
+    const auto device_values = to_device<Exec>(values);
+    const auto copy = index;
+    const auto before = model;
+    switch (step < 5 ? 0 : rng() % 4) {
+      case 0:
+      case 1:
+        index.insert(Exec{}, device_keys, device_values);
+        model.insert(batch);
+        break;
+      case 2:
+        index.update(Exec{}, device_keys, device_values);
+        model.update(batch);
+        break;
+      default: index.erase(Exec{}, device_keys); model.erase(batch);
+    }
+    expect_same_entries<Exec>(index, model);
+    if (step % 10 == 0) expect_same_entries<Exec>(copy, before);
+  }
+  // Down to nothing, and from there.
+  index.erase(Exec{}, to_device<Exec>(model.keys()));
+  EXPECT_EQ(index.size(), 0u);
+  EXPECT_EQ(index.tree_bytes(), 0u);
+  index.insert(Exec{}, to_device<Exec>(std::vector<Key>{5, 4}),
+               to_device<Exec>(std::vector<std::uint32_t>{50, 40}));
+  EXPECT_EQ(finds<Exec>(index, std::vector<Key>{4, 5}),
+            (std::vector<std::uint32_t>{40, 50}));
+}
+
+TYPED_TEST(RadixUpdates, UpdateAsAMultimapDoes) {
+  expect_right_updates<TypeParam, std::uint32_t, kindex::SoA>(800);
+  expect_right_updates<TypeParam, std::int64_t, kindex::AoS>(3000000);
+}
+
+/// One child more or less at a time, in both directions.
+TYPED_TEST(RadixUpdates, GrowAndShrinkThroughAllForms) {
+  using Exec = TypeParam;
+  using Key = std::uint16_t;
+  auto index = tree_of<Exec>(std::vector<Key>{});
+  const auto form = [&](int children) {
+    auto counts = counts_of(index.node_counts());
+    // Below each child are two keys: a node of its own.
+    if (children > 1) counts[0] -= size_type(children);
+    return counts;
+  };
+  const auto expected = [](int children) {
+    KindCounts counts{};
+    if (children > 0)
+      ++counts[children <= 4 ? 0 : children <= 16 ? 1 : children <= 48 ? 2 : 3];
+    return counts;
+  };
+  const auto keys_of = [](int child) {
+    return to_device<Exec>(std::vector<Key>{static_cast<Key>(child * 256 + 9),
+                                            static_cast<Key>(child * 256 + 2)});
+  };
+  const auto values = to_device<Exec>(std::vector<std::uint32_t>{1, 2});
+  for (int children = 1; children <= 256; ++children) {
+    index.insert(Exec{}, keys_of(children - 1), values);
+    EXPECT_EQ(form(children), expected(children)) << children;
+  }
+  for (int children = 255; children >= 0; --children) {
+    index.erase(Exec{}, keys_of(children));
+    EXPECT_EQ(form(children), expected(children)) << children;
+  }
+}
+
+/// A key that leaves a path splits it; without that key, it is whole again.
+TYPED_TEST(RadixUpdates, SplitAndMergePaths) {
+  using Exec = TypeParam;
+  using Key = std::uint64_t;
+  auto index =
+      tree_of<Exec>(std::vector<Key>{0x1122334455667701, 0x1122334455667702});
+  EXPECT_EQ(index.height(), 1);
+  const auto away = to_device<Exec>(std::vector<Key>{0x1122330000000000});
+  const auto seven = to_device<Exec>(std::vector<std::uint32_t>{7});
+  index.insert(Exec{}, away, seven);
+  EXPECT_EQ(index.height(), 2);
+  EXPECT_EQ(counts_of(index.node_counts()), (KindCounts{2, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(finds<Exec>(index, std::vector<Key>{0x1122330000000000,
+                                                0x1122334455667702}),
+            (std::vector<std::uint32_t>{7, 1}));
+  index.erase(Exec{}, away);
+  EXPECT_EQ(index.height(), 1);
+  EXPECT_EQ(counts_of(index.node_counts()), (KindCounts{1, 0, 0, 0, 0, 0}));
+}
+
+TYPED_TEST(RadixUpdates, RefusedUpdatesChangeNothing) {
+  using Exec = TypeParam;
+  auto index = tree_of<Exec>(std::vector<double>{1, 2, 3});
+  const auto odd = to_device<Exec>(std::vector<double>{4, std::nan("")});
+  const auto one = to_device<Exec>(std::vector<std::uint32_t>{1});
+  const auto two = to_device<Exec>(std::vector<std::uint32_t>{1, 2});
+  EXPECT_THROW(index.insert(Exec{}, odd, two), kindex::Error);
+  EXPECT_THROW(index.insert(Exec{}, odd, one), kindex::Error);
+  EXPECT_THROW(index.update(Exec{}, odd, two), kindex::Error);
+  EXPECT_THROW(index.erase(Exec{}, odd), kindex::Error);
+  EXPECT_EQ(index.size(), 3u);
+  EXPECT_EQ(lower_bounds<Exec>(index, std::vector<double>{2.5}), (Ranks{2}));
+}
+
+}  // namespace
+}  // namespace kindex_test
