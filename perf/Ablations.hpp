@@ -18,6 +18,7 @@
 #include <kindex/HybridBPlusTree.hpp>
 #include <kindex/LearnedIndex.hpp>
 #include <kindex/PivotTree.hpp>
+#include <kindex/RadixTree.hpp>
 #include <kindex/SortedArray.hpp>
 
 #include <initializer_list>
@@ -233,6 +234,24 @@ void add_learned_index_ablations(IndexList<Key, Value, Exec>& all) {
       }
     }
   variants.add_scheduling();
+}
+
+/// How many keys should share a leaf (1: the tree of its authors), what narrow
+/// references are worth, and a pinned root.
+template <class Key, class Value, class Exec>
+void add_radix_tree_ablations(IndexList<Key, Value, Exec>& all) {
+  using Index = RadixTree<Key, Value, typename Exec::memory_space>;
+  Variants<Index, IndexList<Key, Value, Exec>> variants(all, "radix_tree");
+  for (size_type entries : {1, 2, 4, 8, 16, 32, 64})
+    variants.add("leaf_" + std::to_string(entries), LookupPolicy(),
+                 RadixTreeOptions{entries, false});
+  variants.add("wide_references", LookupPolicy(),
+               RadixTreeOptions{RadixTreeOptions().leaf_entries, true});
+  variants.add("pinned_root", BasicLookupPolicy<PinnedTop>(),
+               RadixTreeOptions());
+  variants.add("partitioned",
+               LookupPolicy().set_reordering(Reordering::partitioned),
+               RadixTreeOptions());
 }
 
 /// What a host gains by how it searches nodes, by lookups in turns and by

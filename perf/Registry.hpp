@@ -44,6 +44,8 @@ void add_pivot_tree_ablations(IndexList<Key, Value, Exec>& all);
 template <class Key, class Value, class Exec>
 void add_learned_index_ablations(IndexList<Key, Value, Exec>& all);
 template <class Key, class Value, class Exec>
+void add_radix_tree_ablations(IndexList<Key, Value, Exec>& all);
+template <class Key, class Value, class Exec>
 void add_b_plus_tree_ablations(IndexList<Key, Value, Exec>& all);
 #endif
 
@@ -117,6 +119,7 @@ IndexList<Key, Value, Exec> registered_indexes() {
     add_eytzinger_ablations(all);
     add_pivot_tree_ablations(all);
     add_learned_index_ablations(all);
+    add_radix_tree_ablations(all);
     add_b_plus_tree_ablations(all);
   }
 #endif
