@@ -44,7 +44,9 @@ struct InOneMemory {
 ///   `top_on_host` as of RefVerbs;
 /// - `template <class Index, class Group, class Top, int Own> void route(const
 ///   Group&, const Top&, const Key (&keys)[Own], Index (&guesses)[Own]) const`,
-///   not called where there are no entries.
+///   not called where there are no entries;
+/// - maybe `size_type somewhere() const`: the guess for what is nowhere, where
+///   not any number will do.
 ///
 /// Or its search can be divided between both: then `router()` has instead of
 /// `route`
@@ -108,6 +110,13 @@ struct RouterRef {
   bool ends = true;  ///< whether guesses follow
 
   KOKKOS_FUNCTION size_type size() const { return entries; }
+  KOKKOS_FUNCTION size_type no_position() const {
+    if constexpr (requires { router.somewhere(); }) {
+      return router.somewhere();
+    } else {
+      return entries;
+    }
+  }
   size_type pinned_size(int steps, size_type most) const {
     return router.pinned_size(steps, most);
   }

@@ -184,12 +184,12 @@ struct LookupKernel {
       } else {
         ref.template search<Verb::finds>(Group(), top, keys, positions);
       }
+      const size_type none = no_position(ref);
       for (int w = 0; w < W; ++w) {
         const size_type i = first + w * threads;
         size_type found[probes];
         for (int p = 0; p < probes; ++p)
-          found[p] =
-              is_nowhere(probe[w][p]) ? ref.size() : positions[w * probes + p];
+          found[p] = is_nowhere(probe[w][p]) ? none : positions[w * probes + p];
         if (i < end) asked.store(ref, query_of(i), found);
       }
     }

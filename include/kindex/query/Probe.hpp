@@ -196,6 +196,17 @@ KOKKOS_FUNCTION Probe<Key> upper_probe(const Query& query) {
   }
 }
 
+/// The position that stands for no entry: behind all others, size() unless the
+/// handle says otherwise.
+template <class Ref>
+KOKKOS_FUNCTION size_type no_position(const Ref& ref) {
+  if constexpr (requires { ref.no_position(); }) {
+    return ref.no_position();
+  } else {
+    return ref.size();
+  }
+}
+
 /// Whether `query` is not a number.
 template <class Query>
 KOKKOS_FUNCTION bool is_nan([[maybe_unused]] const Query& query) {

@@ -20,8 +20,10 @@ namespace kindex::query {
 ///     Group&, const Top&, const Key (&keys)[W], size_type (&positions)[W])
 ///     const`: the lower bounds of W keys per lane, as *positions* (where an
 ///     entry is stored; size() behind the last); or, with `finds`, the first
-///     equal entries, or size(). W > 1 lets the loads of independent lookups
-///     overlap. `Top` is what of the search order is pinned;
+///     equal entries, or size(). Maybe `size_type no_position() const` is in
+///     the place of size() here, where positions are not 0...size()-1. W > 1
+///     lets the loads of independent lookups overlap. `Top` is what of the
+///     search order is pinned;
 ///   - `size_type pinned_size(int steps, size_type most) const` and
 ///     `pinned_type pinned_key(size_type i) const`: the search order;
 ///   - maybe `PinnedKeys<pinned_type> top_on_host() const`: the first of these
@@ -54,7 +56,7 @@ class RefVerbs {
   template <class Query>
   KOKKOS_FUNCTION Value find(const Query& query, Value missing) const {
     const size_type position = locate<true>(lower_probe<Key>(query));
-    return position < self().size() ? self().value_at(position) : missing;
+    return position < no_position(self()) ? self().value_at(position) : missing;
   }
 
   /// The same, with all bits one for an absent key.
@@ -66,7 +68,7 @@ class RefVerbs {
   /// Whether an entry's key equals `query`.
   template <class Query>
   KOKKOS_FUNCTION bool contains(const Query& query) const {
-    return locate<true>(lower_probe<Key>(query)) < self().size();
+    return locate<true>(lower_probe<Key>(query)) < no_position(self());
   }
 
   /// The number of keys below `query`; size() for NaN.
@@ -196,7 +198,7 @@ class RefVerbs {
     self().template search<finds>(SingleLane{}, NothingPinned{}, keys,
                                   positions);
     const bool nowhere = probe.above || (finds && !probe.exact);
-    return nowhere ? self().size() : positions[0];
+    return nowhere ? no_position(self()) : positions[0];
   }
 
   /// `position`, the lower bound of `key`, if there is an equal entry, or

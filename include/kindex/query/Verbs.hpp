@@ -55,7 +55,7 @@ struct FindVerb : PointVerb<FindVerb<Key, Value, Query, Out>, Key, Query, Out> {
   KOKKOS_FUNCTION void store(const Ref& ref, size_type i,
                              const size_type (&position)[1]) const {
     this->out(i) =
-        position[0] < ref.size() ? ref.value_at(position[0]) : missing;
+        position[0] < no_position(ref) ? ref.value_at(position[0]) : missing;
   }
 };
 
@@ -68,7 +68,7 @@ struct ContainsVerb
   template <class Ref>
   KOKKOS_FUNCTION void store(const Ref& ref, size_type i,
                              const size_type (&position)[1]) const {
-    this->out(i) = static_cast<Out>(position[0] < ref.size());
+    this->out(i) = static_cast<Out>(position[0] < no_position(ref));
   }
 };
 

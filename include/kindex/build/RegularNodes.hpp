@@ -1,0 +1,1005 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef KINDEX_BUILD_REGULARNODES_HPP
+#define KINDEX_BUILD_REGULARNODES_HPP
+
+/// \file
+/// Pools of nodes of a regular B+-tree on the host: how they are built, and how
+/// batches of operations change them.
+
+#include <kindex/build/Entries.hpp>
+#include <kindex/build/HostLoop.hpp>
+#include <kindex/build/HugePages.hpp>
+#include <kindex/query/RegularRouter.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <limits>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace kindex {
+
+/// What a batch of operations did to a RegularBPlusTree.
+struct UpdateReport {
+  size_type operations = 0;     ///< in the batch
+  size_type entries_added = 0;  ///< by insert
+  size_type entries_erased = 0;
+  size_type entries_updated = 0;
+  size_type groups = 0;  ///< of operations, after each of which readers see it
+  /// Operations in leaves that were split, joined or removed; all others were
+  /// resolved in their leaf.
+  size_type deferred = 0;
+  size_type leaves_written = 0;
+  size_type leaf_splits = 0;  ///< leaves more, by splits
+  size_type leaf_merges = 0;  ///< leaves less, joined with others or emptied
+  size_type inner_nodes_written = 0;  ///< without those of leaves
+  size_type inner_splits = 0;         ///< the same of inner nodes
+  size_type inner_merges = 0;         ///< the same of inner nodes
+  size_type bytes_to_device = 0;      ///< of inner nodes
+
+  /// Adds those of another group of the same batch.
+  UpdateReport& operator+=(const UpdateReport& more) {
+    for (const auto field :
+         {&UpdateReport::operations, &UpdateReport::entries_added,
+          &UpdateReport::entries_erased, &UpdateReport::entries_updated,
+          &UpdateReport::groups, &UpdateReport::deferred,
+          &UpdateReport::leaves_written, &UpdateReport::leaf_splits,
+          &UpdateReport::leaf_merges, &UpdateReport::inner_nodes_written,
+          &UpdateReport::inner_splits, &UpdateReport::inner_merges,
+          &UpdateReport::bytes_to_device})
+      this->*field += more.*field;
+    return *this;
+  }
+};
+
+namespace build {
+
+/// Pools of nodes in host memory. See query::RegularRouter for inner nodes; the
+/// keys of leaf l are those from l * leaf_keys on, behind its last up to the
+/// end of the line the type's largest, which is never counted.
+template <class Key, class Value>
+struct RegularPools {
+  using Shape = query::RegularShape<Key>;  ///< sizes of nodes
+  /// An array of the host.
+  template <class T>
+  using Array = Kokkos::View<T*, Kokkos::HostSpace>;
+
+  Array<Key> keys;               ///< of leaves
+  Array<Value> values;           ///< of leaves
+  Array<std::uint32_t> entries;  ///< number of entries, per leaf
+  Array<Key> last;               ///< keys of last inner nodes
+  Array<Key> inner;              ///< keys of inner nodes
+  Array<std::uint32_t> children;      ///< of inner nodes
+  Array<std::uint32_t> child_counts;  ///< number of children, per inner node
+
+  /// Leaves for which there is room.
+  size_type leaves() const { return entries.extent(0); }
+  /// Inner nodes for which there is room.
+  size_type inner_nodes() const { return child_counts.extent(0); }
+  /// Bytes of leaves and values.
+  size_type leaf_bytes() const {
+    return bytes_of(keys) + bytes_of(values) + bytes_of(entries);
+  }
+  /// Bytes of inner nodes.
+  size_type inner_bytes() const {
+    return bytes_of(last) + bytes_of(inner) + bytes_of(children) +
+           bytes_of(child_counts);
+  }
+
+  /// Keys of a leaf.
+  Key* leaf_keys(size_type leaf) const {
+    return keys.data() + leaf * Shape::leaf_keys;
+  }
+  /// Values of a leaf.
+  Value* leaf_values(size_type leaf) const {
+    return values.data() + leaf * Shape::leaf_keys;
+  }
+  /// The largest keys below the children of an inner node, but for the last.
+  Key* separators(size_type node) const {
+    return inner.data() + node * Shape::inner_node_keys + Shape::line_keys;
+  }
+  /// Children of an inner node.
+  std::uint32_t* children_of(size_type node) const {
+    return children.data() + node * Shape::fan_out;
+  }
+
+  /// The largest key below a node `height` levels above the leaves.
+  Key largest(int height, size_type node) const {
+    for (; height > 0; --height) node = children_of(node)[child_counts(node) - 1];
+    return leaf_keys(node)[entries(node) - 1];
+  }
+
+  /// The largest key below child `child` of an inner node.
+  Key largest_below(int height, size_type node, std::uint32_t child) const {
+    return child + 1 < child_counts(node)
+               ? separators(node)[child]
+               : largest(height - 1, children_of(node)[child]);
+  }
+
+  /// Completes a leaf whose entries are written.
+  void seal_leaf(size_type leaf, size_type count) const {
+    entries(leaf) = static_cast<std::uint32_t>(count);
+    Key* const k = leaf_keys(leaf);
+    constexpr size_type line = Shape::line_keys;
+    const size_type lines = (count + line - 1) / line;
+    std::fill(k + count, k + lines * line, KeyTraits<Key>::highest());
+    Key* const node = last.data() + leaf * Shape::last_node_keys;
+    Key* const of_lines = node + (Shape::last_lines > 1 ? line : 0);
+    for (size_type i = 0; i < Shape::leaf_lines; ++i)
+      of_lines[i] = i + 1 < lines ? k[(i + 1) * line - 1]
+                                  : KeyTraits<Key>::highest();
+    if constexpr (Shape::last_lines > 1)
+      write_first_line(node, Shape::last_lines);
+  }
+
+  /// Completes an inner node whose children and separators are written.
+  void seal_inner(size_type node, size_type count) const {
+    child_counts(node) = static_cast<std::uint32_t>(count);
+    Key* const k = separators(node);
+    std::fill(k + count - 1, k + Shape::fan_out, KeyTraits<Key>::highest());
+    std::fill(children_of(node) + count, children_of(node) + Shape::fan_out,
+              0U);
+    write_first_line(k - Shape::line_keys, Shape::inner_lines);
+  }
+
+ private:
+  template <class T>
+  static size_type bytes_of(const Array<T>& array) {
+    return array.extent(0) * sizeof(T);
+  }
+
+  /// Writes the last key of each of the `lines` lines behind a line to that.
+  static void write_first_line(Key* node, int lines) {
+    for (int i = 0; i < Shape::line_keys; ++i)
+      node[i] = i < lines ? node[(i + 2) * Shape::line_keys - 1]
+                          : KeyTraits<Key>::highest();
+  }
+};
+
+/// What a version of the tree is, beside the pools.
+struct RegularTop {
+  size_type size = 0;           ///< entries; 0: there are no nodes
+  std::uint32_t root = 0;       ///< number of the root
+  std::uint32_t last_leaf = 0;  ///< the leaf of the largest keys
+  int height = 0;               ///< levels above the leaves
+};
+
+/// What a batch does.
+enum class RegularChange { insert, erase, update };
+
+/// Operations in ascending order of their keys, equal keys in the order of the
+/// batch.
+template <class Key, class Value>
+struct RegularOperations {
+  RegularChange change = RegularChange::insert;  ///< what all of them do
+  const Key* keys = nullptr;
+  const Value* values = nullptr;  ///< not of erase
+  size_type size = 0;
+};
+
+/// A new version of the tree, and what it took.
+struct RegularDraft {
+  RegularTop top;
+  bool is_new = false;  ///< whether it is another one than that before
+  std::vector<std::uint32_t> new_leaves, new_inner;    ///< written for it
+  std::vector<std::uint32_t> gone_leaves, gone_inner;  ///< not in it any more
+  UpdateReport report;
+};
+
+/// Numbers of nodes of a pool that are in use.
+class RegularNumbers {
+ public:
+  /// Takes `count` numbers, and adds them to `taken`.
+  void take(size_type count, std::vector<std::uint32_t>& taken) {
+    constexpr size_type most = std::numeric_limits<std::uint32_t>::max();
+    const size_type used_again = std::min<size_type>(count, free_.size());
+    if (end_ + (count - used_again) > most)
+      kindex::impl::fail("kindex::RegularBPlusTree", "more than ", most,
+                         " nodes are needed");
+    taken.reserve(taken.size() + count);
+    // Room to give all of them back: that must not throw.
+    if (free_.capacity() < end_ + count)
+      free_.reserve(std::max(end_ + count, 2 * free_.capacity()));
+    for (size_type i = 0; i < used_again; ++i) {
+      taken.push_back(free_.back());
+      free_.pop_back();
+    }
+    for (size_type i = used_again; i < count; ++i)
+      taken.push_back(static_cast<std::uint32_t>(end_++));
+  }
+
+  /// Gives numbers back; never throws.
+  void give_back(const std::vector<std::uint32_t>& numbers) {
+    free_.insert(free_.end(), numbers.rbegin(), numbers.rend());
+  }
+
+  /// All numbers that were ever taken are below.
+  size_type end() const { return end_; }
+  /// How many are taken.
+  size_type taken() const { return end_ - free_.size(); }
+
+ private:
+  std::vector<std::uint32_t> free_;
+  size_type end_ = 0;
+};
+
+/// Builds a tree in pools of its own, and changes it: new nodes are written in
+/// the place of those that change, up to the root, so that earlier versions
+/// stay what they were for those who read them. A node that no version in use
+/// has is written again.
+///
+/// A batch goes down the tree, sorted, level by level, and splits at each node
+/// into the parts of its children; then leaves with operations are written
+/// anew, then their parents, and so on. Each node is one thread's: there are no
+/// locks, and what comes out does not depend on who was first. A node with more
+/// than it holds becomes several, equally full to three quarters; one with less
+/// than a quarter is joined with a neighbour below the same parent.
+///
+/// Separators are exact: the largest key below. So a lookup never has to go on
+/// to the next leaf, though there are no links.
+template <class Key, class Value>
+class RegularEditor {
+  using Shape = query::RegularShape<Key>;
+
+ public:
+  using Pools = RegularPools<Key, Value>;          ///< where nodes are
+  using Operations = RegularOperations<Key, Value>;  ///< a batch
+
+  /// \param pages of the pools.
+  explicit RegularEditor(Pages pages) : pages_(pages) {}
+
+  /// Where nodes are.
+  const Pools& pools() const { return pools_; }
+  /// Bytes of pools for which huge pages were asked, and not refused.
+  size_type huge_page_bytes() const {
+    size_type bytes = 0;
+    for (const size_type array : huge_bytes_) bytes += array;
+    return bytes;
+  }
+  /// Leaves in use, by any version.
+  size_type leaves() const { return leaf_numbers_.taken(); }
+
+  /// A tree of ascending entries.
+  ///
+  /// \param fill how full nodes are, in (0, 1].
+  RegularDraft build(const EntriesRef<Key, Value, SoA>& entries, double fill,
+                     const HostLoop& loop) {
+    return guarded([&](RegularDraft& draft) {
+      build_into(draft, entries, fill, loop);
+    });
+  }
+
+  /// The tree after a batch of operations on `top`.
+  RegularDraft apply(const RegularTop& top, const Operations& operations,
+                     const HostLoop& loop) {
+    return guarded([&](RegularDraft& draft) {
+      draft.top = top;
+      draft.report.operations = operations.size;
+      if (operations.size == 0) return;
+      if (top.size > 0) {
+        Batch(*this, draft, operations, loop).run();
+      } else if (operations.change == RegularChange::insert) {
+        // Only read.
+        build_into(draft,
+                   {const_cast<Key*>(operations.keys),
+                    const_cast<Value*>(operations.values), operations.size},
+                   0.75, loop);
+        draft.report.entries_added = operations.size;
+      }
+    });
+  }
+
+  /// Forgets a draft that nobody has seen, the newest of all.
+  void roll_back(const RegularDraft& draft) {
+    leaf_numbers_.give_back(draft.new_leaves);
+    inner_numbers_.give_back(draft.new_inner);
+  }
+
+  /// Remembers the nodes that are not in a draft any more until `is_in_use` of
+  /// the version before it is false.
+  void retire(std::shared_ptr<const std::atomic<bool>> is_in_use,
+              RegularDraft& draft) {
+    retired_.push_back({std::move(is_in_use), std::move(draft.gone_leaves),
+                        std::move(draft.gone_inner)});
+  }
+
+  /// Forgets the newest call of retire.
+  void unretire() { retired_.pop_back(); }
+
+  /// Takes back nodes that no version in use has.
+  void reclaim() {
+    // In order: a node is in all versions up to that which it is retired with.
+    while (!retired_.empty() &&
+           !retired_.front().is_in_use->load(std::memory_order_acquire)) {
+      leaf_numbers_.give_back(retired_.front().leaves);
+      inner_numbers_.give_back(retired_.front().inner);
+      retired_.pop_front();
+    }
+  }
+
+ private:
+  struct Retired {
+    std::shared_ptr<const std::atomic<bool>> is_in_use;
+    std::vector<std::uint32_t> leaves, inner;
+  };
+
+  /// A child as its parent sees it.
+  struct Child {
+    std::uint32_t node;
+    Key largest;  ///< key below it
+  };
+
+  template <class Make>
+  RegularDraft guarded(const Make& make) {
+    RegularDraft draft;
+    try {
+      make(draft);
+      draft.is_new = !draft.new_leaves.empty() || !draft.gone_leaves.empty();
+      draft.report.leaves_written = draft.new_leaves.size();
+      draft.report.inner_nodes_written = draft.new_inner.size();
+    } catch (...) {
+      roll_back(draft);
+      throw;
+    }
+    return draft;
+  }
+
+  // ---- pools ----------------------------------------------------------------
+
+  template <class T>
+  void grow(const char* what, Kokkos::View<T*, Kokkos::HostSpace>& array,
+            size_type per_node, size_type used, size_type nodes, int number) {
+    const Kokkos::DefaultHostExecutionSpace host;
+    Kokkos::View<T*, Kokkos::HostSpace> larger(
+        Kokkos::view_alloc(host, Kokkos::WithoutInitializing,
+                           std::string("kindex::RegularBPlusTree::") + what),
+        nodes * per_node);
+    // Before the first write decides of which size pages are.
+    if (pages_ == Pages::huge) huge_bytes_[number] = use_huge_pages(larger);
+    if (used > 0) {
+      // Versions that are being read keep the smaller one.
+      std::copy_n(array.data(), used * per_node, larger.data());
+    }
+    array = larger;
+  }
+
+  /// Makes room for `count` leaves more, whose numbers it adds to `taken`.
+  void take_leaves(size_type count, std::vector<std::uint32_t>& taken) {
+    const size_type used =
+        std::min(leaf_numbers_.end(), pools_.leaves());
+    leaf_numbers_.take(count, taken);
+    const size_type needed = leaf_numbers_.end();
+    if (needed <= pools_.leaves()) return;
+    const size_type room = std::max(needed, 2 * pools_.leaves());
+    Pools larger = pools_;
+    grow("keys", larger.keys, Shape::leaf_keys, used, room, 0);
+    grow("values", larger.values, Shape::leaf_keys, used, room, 1);
+    grow("last_inner_nodes", larger.last, Shape::last_node_keys, used, room, 2);
+    grow("entries_of_leaves", larger.entries, 1, used, room, 3);
+    pools_ = larger;
+  }
+
+  /// The same for inner nodes.
+  void take_inner(size_type count, std::vector<std::uint32_t>& taken) {
+    const size_type used =
+        std::min(inner_numbers_.end(), pools_.inner_nodes());
+    inner_numbers_.take(count, taken);
+    const size_type needed = inner_numbers_.end();
+    if (needed <= pools_.inner_nodes()) return;
+    const size_type room = std::max(needed, 2 * pools_.inner_nodes());
+    Pools larger = pools_;
+    grow("inner_nodes", larger.inner, Shape::inner_node_keys, used, room, 4);
+    grow("children", larger.children, Shape::fan_out, used, room, 5);
+    grow("numbers_of_children", larger.child_counts, 1, used, room, 6);
+    pools_ = larger;
+  }
+
+  // ---- builds ---------------------------------------------------------------
+
+  /// The first of the `total` items of part `i` of `parts`: as many each, but
+  /// for one.
+  static size_type begin_of(size_type i, size_type parts, size_type total) {
+    return total / parts * i + std::min(i, total % parts);
+  }
+
+  void build_into(RegularDraft& draft,
+                  const EntriesRef<Key, Value, SoA>& entries, double fill,
+                  const HostLoop& loop) {
+    const size_type size = entries.size;
+    if (size == 0) return;
+    const auto per_leaf = static_cast<size_type>(
+        std::max(1.0, fill * double(Shape::leaf_keys)));
+    const size_type leaves = (size + per_leaf - 1) / per_leaf;
+    take_leaves(leaves, draft.new_leaves);
+    std::vector<Child> level(leaves);
+    loop("write_leaves", leaves, [&](size_type i) {
+      const std::uint32_t leaf = draft.new_leaves[i];
+      const size_type begin = begin_of(i, leaves, size);
+      const size_type count = begin_of(i + 1, leaves, size) - begin;
+      std::copy_n(entries.keys + begin, count, pools_.leaf_keys(leaf));
+      Value* const values = pools_.leaf_values(leaf);
+      for (size_type e = 0; e < count; ++e) values[e] = entries.value(begin + e);
+      pools_.seal_leaf(leaf, count);
+      level[i] = {leaf, pools_.leaf_keys(leaf)[count - 1]};
+    });
+    draft.top = {size, 0, 0, 0};
+    build_above(draft, level, fill, loop);
+  }
+
+  /// Builds levels above `level`, which is `draft.top.height` high, until there
+  /// is a root.
+  void build_above(RegularDraft& draft, std::vector<Child>& level, double fill,
+                   const HostLoop& loop) {
+    const auto per_node = static_cast<size_type>(
+        std::max(2.0, fill * double(Shape::fan_out)));
+    while (level.size() > 1) {
+      const size_type below = level.size();
+      const size_type nodes = below <= size_type(Shape::fan_out)
+                                  ? 1
+                                  : (below + per_node - 1) / per_node;
+      const size_type first = draft.new_inner.size();
+      take_inner(nodes, draft.new_inner);
+      std::vector<Child> above(nodes);
+      loop("write_inner_nodes", nodes, [&](size_type i) {
+        const std::uint32_t node = draft.new_inner[first + i];
+        const size_type begin = begin_of(i, nodes, below);
+        const size_type count = begin_of(i + 1, nodes, below) - begin;
+        for (size_type c = 0; c < count; ++c) {
+          pools_.children_of(node)[c] = level[begin + c].node;
+          pools_.separators(node)[c] = level[begin + c].largest;
+        }
+        pools_.seal_inner(node, count);
+        above[i] = {node, level[begin + count - 1].largest};
+      });
+      level = std::move(above);
+      ++draft.top.height;
+    }
+    draft.top.root = level[0].node;
+    find_last_leaf(draft.top);
+  }
+
+  void find_last_leaf(RegularTop& top) const {
+    size_type node = top.root;
+    for (int height = top.height; height > 0; --height)
+      node = pools_.children_of(node)[pools_.child_counts(node) - 1];
+    top.last_leaf = static_cast<std::uint32_t>(node);
+  }
+
+  // ---- batches --------------------------------------------------------------
+
+  class Batch;
+
+  Pages pages_;
+  Pools pools_;
+  size_type huge_bytes_[7] = {};
+  RegularNumbers leaf_numbers_, inner_numbers_;
+  std::deque<Retired> retired_;
+};
+
+/// One batch on its way through the tree.
+template <class Key, class Value>
+class RegularEditor<Key, Value>::Batch {
+ public:
+  Batch(RegularEditor& editor, RegularDraft& draft, const Operations& operations,
+        const HostLoop& loop)
+      : editor_(editor),
+        draft_(draft),
+        operations_(operations),
+        loop_(loop),
+        root_(draft.top.root) {}
+
+  void run() {
+    const int height = draft_.top.height;
+    std::vector<Level> levels(height + 1);
+    levels[height].touched = {{root_, 0, 0, operations_.size}};
+    levels[height].first = {0, 1};
+    for (int h = height; h > 0; --h) lead_down(levels[h], levels[h - 1]);
+    count_in_leaves(levels[0]);
+    for (int h = 0; h < height; ++h) rewrite(h, levels[h], &levels[h + 1]);
+    Level above;
+    rewrite(height, levels[height], &above);
+    if (above.changed.empty() || above.changed[0] == 0) return;
+    RegularTop& top = draft_.top;
+    auto& roots = above.children;
+    if (roots.empty()) {
+      top = {};
+      return;
+    }
+    editor_.build_above(draft_, roots, 0.75, loop_);
+    // A root with one child is none; it may be new itself.
+    const auto& pools = editor_.pools_;
+    while (top.height > 0 && pools.child_counts(top.root) == 1) {
+      draft_.gone_inner.push_back(top.root);
+      top.root = pools.children_of(top.root)[0];
+      --top.height;
+    }
+    editor_.find_last_leaf(top);
+  }
+
+ private:
+  /// A node with operations below it.
+  struct Touched {
+    std::uint32_t node;
+    std::uint32_t slot;  ///< among the children of its parent
+    size_type begin, end;  ///< its operations
+  };
+
+  /// The touched nodes of a level.
+  struct Level {
+    std::vector<Touched> touched;
+    std::vector<size_type> first;  ///< of each touched parent, and past-last
+    std::vector<unsigned char> changed;
+    std::vector<size_type> counts;  ///< entries, or children, after the batch
+    /// New children of those that changed, from `first_child` on.
+    std::vector<size_type> first_child;
+    std::vector<Child> children;
+  };
+
+  /// Neighbours below the same parent: kept as they are if not `dirty`, then
+  /// it is one, else written as `nodes` new ones.
+  struct Cluster {
+    std::uint32_t first, last;  ///< children of the parent, past-last
+    std::uint32_t touched;      ///< the first touched from `first` on
+    std::uint32_t sources;      ///< children that are not empty
+    size_type total;            ///< entries, or children, of all
+    size_type nodes;
+    size_type number;  ///< its first new node among those of the level
+    bool dirty;
+  };
+
+  struct Plan {
+    size_type first_cluster = 0, clusters = 0;
+    size_type new_nodes = 0, children = 0;
+  };
+
+  static bool inserts(const Operations& o) {
+    return o.change == RegularChange::insert;
+  }
+
+  // ---- down -----------------------------------------------------------------
+
+  /// Calls `visit(slot, begin, end)` for the children of a node that have
+  /// operations of [begin, end). An insertion belongs behind all equal entries;
+  /// what erases or updates, to all children that may have equal ones.
+  template <class Visit>
+  void for_each_child(std::uint32_t node, size_type begin, size_type end,
+                      const Visit& visit) const {
+    const Key* const separators = editor_.pools_.separators(node);
+    const std::uint32_t last = editor_.pools_.child_counts(node) - 1;
+    const Key* const keys = operations_.keys;
+    std::uint32_t slot = 0;
+    for (size_type at = begin; at < end;) {
+      const Key key = keys[at];
+      slot = static_cast<std::uint32_t>(
+          (inserts(operations_)
+               ? std::upper_bound(separators + slot, separators + last, key)
+               : std::lower_bound(separators + slot, separators + last, key)) -
+          separators);
+      if (slot == last) return visit(last, at, end);
+      const Key separator = separators[slot];
+      if (inserts(operations_)) {
+        const auto stop = static_cast<size_type>(
+            std::lower_bound(keys + at, keys + end, separator) - keys);
+        visit(slot, at, stop);
+        at = stop;
+      } else {
+        const auto stop = static_cast<size_type>(
+            std::upper_bound(keys + at, keys + end, separator) - keys);
+        visit(slot, at, stop);
+        // Those of the separator itself concern the next child, too.
+        at = static_cast<size_type>(
+            std::lower_bound(keys + at, keys + stop, separator) - keys);
+        ++slot;
+      }
+    }
+  }
+
+  void lead_down(const Level& parents, Level& below) const {
+    const size_type n = parents.touched.size();
+    below.first.assign(n + 1, 0);
+    loop_("count_children", n, [&](size_type p) {
+      const Touched& parent = parents.touched[p];
+      for_each_child(parent.node, parent.begin, parent.end,
+                     [&](std::uint32_t, size_type, size_type) {
+                       ++below.first[p + 1];
+                     });
+    });
+    for (size_type p = 0; p < n; ++p) below.first[p + 1] += below.first[p];
+    below.touched.resize(below.first[n]);
+    loop_("find_children", n, [&](size_type p) {
+      const Touched& parent = parents.touched[p];
+      Touched* next = &below.touched[below.first[p]];
+      for_each_child(
+          parent.node, parent.begin, parent.end,
+          [&](std::uint32_t slot, size_type begin, size_type end) {
+            *next++ = {editor_.pools_.children_of(parent.node)[slot], slot,
+                       begin, end};
+          });
+    });
+  }
+
+  // ---- leaves ---------------------------------------------------------------
+
+  void count_in_leaves(Level& leaves) {
+    const size_type n = leaves.touched.size();
+    leaves.changed.assign(n, 0);
+    leaves.counts.assign(n, 0);
+    std::vector<size_type> hits(n);
+    loop_("count_in_leaves", n, [&](size_type t) {
+      const Touched& leaf = leaves.touched[t];
+      const size_type before = editor_.pools_.entries(leaf.node);
+      hits[t] = inserts(operations_) ? leaf.end - leaf.begin : hits_in(leaf);
+      leaves.changed[t] = hits[t] > 0;
+      leaves.counts[t] =
+          operations_.change == RegularChange::insert  ? before + hits[t]
+          : operations_.change == RegularChange::erase ? before - hits[t]
+                                                       : before;
+    });
+    size_type all = 0;
+    for (const size_type of_leaf : hits) all += of_leaf;
+    UpdateReport& report = draft_.report;
+    switch (operations_.change) {
+      case RegularChange::insert:
+        report.entries_added = all;
+        draft_.top.size += all;
+        break;
+      case RegularChange::erase:
+        report.entries_erased = all;
+        draft_.top.size -= all;
+        break;
+      case RegularChange::update: report.entries_updated = all; break;
+    }
+  }
+
+  /// Entries of a leaf that equal an operation's key.
+  size_type hits_in(const Touched& leaf) const {
+    const Key* const keys = editor_.pools_.leaf_keys(leaf.node);
+    const Key* const end = keys + editor_.pools_.entries(leaf.node);
+    const Key* at = keys;
+    size_type hits = 0;
+    for (size_type o = leaf.begin; o < leaf.end && at < end; ++o) {
+      // Of equal ones, all but the first find nothing more.
+      at = std::lower_bound(at, end, operations_.keys[o]);
+      const Key* const behind = std::upper_bound(at, end, operations_.keys[o]);
+      hits += static_cast<size_type>(behind - at);
+      at = behind;
+    }
+    return hits;
+  }
+
+  /// Calls `emit(key, value)` for the entries of a leaf after its operations.
+  template <class Emit>
+  void merge(const Touched& leaf, const Emit& emit) const {
+    const Key* const keys = editor_.pools_.leaf_keys(leaf.node);
+    const Value* const values = editor_.pools_.leaf_values(leaf.node);
+    const size_type count = editor_.pools_.entries(leaf.node);
+    size_type o = leaf.begin;
+    for (size_type e = 0; e < count; ++e) {
+      for (; o < leaf.end && operations_.keys[o] < keys[e]; ++o)
+        if (inserts(operations_)) emit(operations_.keys[o], operations_.values[o]);
+      const bool hit = !inserts(operations_) && o < leaf.end &&
+                       operations_.keys[o] == keys[e];
+      if (!hit) {
+        emit(keys[e], values[e]);
+      } else if (operations_.change == RegularChange::update) {
+        // The last one wins.
+        while (o + 1 < leaf.end && operations_.keys[o + 1] == keys[e]) ++o;
+        emit(keys[e], operations_.values[o]);
+      }
+    }
+    if (inserts(operations_))
+      for (; o < leaf.end; ++o) emit(operations_.keys[o], operations_.values[o]);
+  }
+
+  // ---- up -------------------------------------------------------------------
+
+  /// Where the sources of a parent's new children are.
+  class Sources {
+   public:
+    Sources(const Batch& batch, int height, const Level& level,
+            const Touched* parent, size_type p)
+        : pools_(batch.editor_.pools_), height_(height), level_(level) {
+      if (parent != nullptr) {
+        node_ = parent->node;
+        count_ = pools_.child_counts(node_);
+        children_ = pools_.children_of(node_);
+      } else {
+        count_ = 1;
+        children_ = &batch.root_;
+      }
+      touched_ = level.first[p];
+      touched_end_ = level.first[p + 1];
+      is_root_ = parent == nullptr;
+    }
+
+    std::uint32_t count() const { return count_; }
+    std::uint32_t node(std::uint32_t slot) const { return children_[slot]; }
+    /// The first touched of the parent.
+    size_type touched() const { return touched_; }
+    /// Whether touched `t` is the child in `slot`.
+    bool is_at(size_type t, std::uint32_t slot) const {
+      return t < touched_end_ && level_.touched[t].slot == slot;
+    }
+    size_type size(size_type t, std::uint32_t slot) const {
+      if (is_at(t, slot)) return level_.counts[t];
+      return height_ == 0 ? pools_.entries(node(slot))
+                          : pools_.child_counts(node(slot));
+    }
+    Key largest(std::uint32_t slot) const {
+      return is_root_ ? pools_.largest(height_, node(slot))
+                      : pools_.largest_below(height_ + 1, node_, slot);
+    }
+
+   private:
+    const Pools& pools_;
+    int height_;
+    const Level& level_;
+    std::uint32_t node_ = 0, count_ = 0;
+    const std::uint32_t* children_ = nullptr;
+    size_type touched_ = 0, touched_end_ = 0;
+    bool is_root_ = false;
+  };
+
+  Sources sources_of(int height, const Level& level, const Level& parents,
+                     size_type p) const {
+    const bool is_root = parents.touched.empty();
+    return Sources(*this, height, level,
+                   is_root ? nullptr : &parents.touched[p], p);
+  }
+
+  /// Divides the children of a parent into clusters.
+  Plan plan_of(int height, const Level& level, const Sources& sources,
+               Cluster* clusters) const {
+    const size_type capacity = height == 0 ? Shape::leaf_keys : Shape::fan_out;
+    const size_type least = capacity / 4;
+    Plan plan;
+    size_type t = sources.touched();
+    for (std::uint32_t slot = 0; slot < sources.count(); ++slot) {
+      const bool is_touched = sources.is_at(t, slot);
+      const size_type size = sources.size(t, slot);
+      const bool dirty = is_touched && level.changed[t] != 0;
+      Cluster* const last =
+          plan.clusters > 0 ? &clusters[plan.clusters - 1] : nullptr;
+      if (size > 0) {
+        if (last != nullptr && last->dirty && last->total < least) {
+          last->last = slot + 1;
+          last->total += size;
+          ++last->sources;
+        } else {
+          clusters[plan.clusters++] = {
+              slot, slot + 1, static_cast<std::uint32_t>(t), 1, size, 1, 0,
+              dirty};
+        }
+      }
+      t += is_touched ? 1 : 0;
+    }
+    if (plan.clusters > 1) {
+      Cluster& last = clusters[plan.clusters - 1];
+      if (last.dirty && last.total < least) {
+        Cluster& before = clusters[plan.clusters - 2];
+        before.last = last.last;
+        before.total += last.total;
+        before.sources += last.sources;
+        before.dirty = true;
+        --plan.clusters;
+      }
+    }
+    const size_type full = capacity * 3 / 4;
+    for (size_type c = 0; c < plan.clusters; ++c) {
+      Cluster& cluster = clusters[c];
+      if (cluster.dirty) {
+        cluster.nodes =
+            cluster.total <= capacity ? 1 : (cluster.total + full - 1) / full;
+        plan.new_nodes += cluster.nodes;
+      }
+      plan.children += cluster.nodes;
+    }
+    return plan;
+  }
+
+  /// Writes the nodes of a level that change, and the new children of their
+  /// parents.
+  void rewrite(int height, const Level& level, Level* parents) {
+    const size_type n = level.first.size() - 1;
+    parents->changed.assign(n, 0);
+    parents->counts.assign(n, 0);
+    parents->first_child.assign(n + 1, 0);
+    std::vector<Plan> plans(n);
+    size_type most = 0;
+    for (size_type p = 0; p < n; ++p) {
+      plans[p].first_cluster = most;
+      for (size_type t = level.first[p]; t < level.first[p + 1]; ++t)
+        parents->changed[p] |= level.changed[t];
+      parents->counts[p] = sources_of(height, level, *parents, p).count();
+      most += parents->changed[p] != 0 ? parents->counts[p] : 0;
+    }
+    std::vector<Cluster> clusters(most);
+    loop_("plan_nodes", n, [&](size_type p) {
+      if (parents->changed[p] == 0) return;
+      const size_type first = plans[p].first_cluster;
+      plans[p] = plan_of(height, level, sources_of(height, level, *parents, p),
+                         clusters.data() + first);
+      plans[p].first_cluster = first;
+      parents->counts[p] = plans[p].children;
+    });
+
+    // What is written, in order: numbers do not depend on threads.
+    struct Job {
+      size_type parent, cluster;
+    };
+    std::vector<Job> jobs;
+    size_type new_nodes = 0;
+    for (size_type p = 0; p < n; ++p) {
+      parents->first_child[p + 1] =
+          parents->first_child[p] +
+          (parents->changed[p] != 0 ? plans[p].children : 0);
+      if (parents->changed[p] == 0) continue;
+      for (size_type c = 0; c < plans[p].clusters; ++c) {
+        Cluster& cluster = clusters[plans[p].first_cluster + c];
+        if (!cluster.dirty) continue;
+        cluster.number = new_nodes;
+        new_nodes += cluster.nodes;
+        jobs.push_back({p, plans[p].first_cluster + c});
+      }
+      retire(height, level, sources_of(height, level, *parents, p), plans[p],
+             clusters.data() + plans[p].first_cluster);
+    }
+    auto& numbers = height == 0 ? draft_.new_leaves : draft_.new_inner;
+    const size_type first = numbers.size();
+    if (height == 0) {
+      editor_.take_leaves(new_nodes, numbers);
+    } else {
+      editor_.take_inner(new_nodes, numbers);
+    }
+    std::vector<Child> written(new_nodes);
+    loop_(height == 0 ? "write_leaves" : "write_inner_nodes", jobs.size(),
+          [&](size_type j) {
+            const Cluster& cluster = clusters[jobs[j].cluster];
+            const Sources sources =
+                sources_of(height, level, *parents, jobs[j].parent);
+            const std::uint32_t* const nodes =
+                numbers.data() + first + cluster.number;
+            Child* const as_children = written.data() + cluster.number;
+            if (height == 0) {
+              write_leaves(level, sources, cluster, nodes, as_children);
+            } else {
+              write_inner(height, level, sources, cluster, nodes, as_children);
+            }
+          });
+    parents->children.resize(parents->first_child[n]);
+    loop_("list_children", n, [&](size_type p) {
+      if (parents->changed[p] == 0) return;
+      const Sources sources = sources_of(height, level, *parents, p);
+      Child* next = parents->children.data() + parents->first_child[p];
+      for (size_type c = 0; c < plans[p].clusters; ++c) {
+        const Cluster& cluster = clusters[plans[p].first_cluster + c];
+        if (cluster.dirty) {
+          next = std::copy_n(written.data() + cluster.number, cluster.nodes,
+                             next);
+        } else {
+          *next++ = {sources.node(cluster.first),
+                     sources.largest(cluster.first)};
+        }
+      }
+    });
+  }
+
+  /// Retires what a parent's children are no more, and counts.
+  void retire(int height, const Level& level, const Sources& sources,
+              const Plan& plan, const Cluster* clusters) {
+    UpdateReport& report = draft_.report;
+    auto& gone = height == 0 ? draft_.gone_leaves : draft_.gone_inner;
+    size_type splits = 0, merges = 0;
+    size_type t = sources.touched();
+    size_type c = 0;
+    for (std::uint32_t slot = 0; slot < sources.count(); ++slot) {
+      while (c < plan.clusters && clusters[c].last <= slot) ++c;
+      const Cluster* const cluster =
+          c < plan.clusters && clusters[c].first <= slot ? &clusters[c]
+                                                         : nullptr;
+      const bool is_touched = sources.is_at(t, slot);
+      const bool changed = is_touched && level.changed[t] != 0;
+      const bool emptied = changed && level.counts[t] == 0;
+      if (changed || (cluster != nullptr && cluster->dirty))
+        gone.push_back(sources.node(slot));
+      merges += emptied ? 1 : 0;
+      const bool in_place = cluster != nullptr && cluster->sources == 1 &&
+                            cluster->nodes == 1 && !emptied;
+      if (height == 0 && changed && !in_place)
+        report.deferred += level.touched[t].end - level.touched[t].begin;
+      t += is_touched ? 1 : 0;
+    }
+    for (c = 0; c < plan.clusters; ++c) {
+      const Cluster& cluster = clusters[c];
+      if (cluster.nodes > cluster.sources)
+        splits += cluster.nodes - cluster.sources;
+      else
+        merges += cluster.sources - cluster.nodes;
+    }
+    (height == 0 ? report.leaf_splits : report.inner_splits) += splits;
+    (height == 0 ? report.leaf_merges : report.inner_merges) += merges;
+  }
+
+  void write_leaves(const Level& level, const Sources& sources,
+                    const Cluster& cluster, const std::uint32_t* nodes,
+                    Child* as_children) const {
+    const Pools& pools = editor_.pools_;
+    size_type n = 0, at = 0, quota = quota_of(cluster, 0);
+    Key* keys = pools.leaf_keys(nodes[0]);
+    Value* values = pools.leaf_values(nodes[0]);
+    const auto emit = [&](const Key& key, const Value& value) {
+      keys[at] = key;
+      values[at] = value;
+      if (++at < quota) return;
+      pools.seal_leaf(nodes[n], at);
+      as_children[n] = {nodes[n], key};
+      at = 0;
+      if (++n == cluster.nodes) return;
+      quota = quota_of(cluster, n);
+      keys = pools.leaf_keys(nodes[n]);
+      values = pools.leaf_values(nodes[n]);
+    };
+    size_type t = cluster.touched;
+    for (std::uint32_t slot = cluster.first; slot < cluster.last; ++slot) {
+      const bool is_touched = sources.is_at(t, slot);
+      if (is_touched && level.changed[t] != 0) {
+        if (level.counts[t] > 0) merge(level.touched[t], emit);
+      } else {
+        const std::uint32_t leaf = sources.node(slot);
+        for (size_type e = 0; e < pools.entries(leaf); ++e)
+          emit(pools.leaf_keys(leaf)[e], pools.leaf_values(leaf)[e]);
+      }
+      t += is_touched ? 1 : 0;
+    }
+  }
+
+  void write_inner(int height, const Level& level, const Sources& sources,
+                   const Cluster& cluster, const std::uint32_t* nodes,
+                   Child* as_children) const {
+    const Pools& pools = editor_.pools_;
+    size_type n = 0, at = 0, quota = quota_of(cluster, 0);
+    const auto emit = [&](const Child& child) {
+      pools.children_of(nodes[n])[at] = child.node;
+      pools.separators(nodes[n])[at] = child.largest;
+      if (++at < quota) return;
+      pools.seal_inner(nodes[n], at);
+      as_children[n] = {nodes[n], child.largest};
+      at = 0;
+      if (++n < cluster.nodes) quota = quota_of(cluster, n);
+    };
+    size_type t = cluster.touched;
+    for (std::uint32_t slot = cluster.first; slot < cluster.last; ++slot) {
+      const bool is_touched = sources.is_at(t, slot);
+      if (is_touched && level.changed[t] != 0) {
+        for (size_type i = level.first_child[t]; i < level.first_child[t + 1];
+             ++i)
+          emit(level.children[i]);
+      } else {
+        const std::uint32_t node = sources.node(slot);
+        for (std::uint32_t i = 0; i < pools.child_counts(node); ++i)
+          emit({pools.children_of(node)[i],
+                pools.largest_below(height, node, i)});
+      }
+      t += is_touched ? 1 : 0;
+    }
+  }
+
+  /// Entries, or children, of new node `n` of a cluster.
+  static size_type quota_of(const Cluster& cluster, size_type n) {
+    return begin_of(n + 1, cluster.nodes, cluster.total) -
+           begin_of(n, cluster.nodes, cluster.total);
+  }
+
+  RegularEditor& editor_;
+  RegularDraft& draft_;
+  const Operations& operations_;
+  const HostLoop& loop_;
+  std::uint32_t root_;
+};
+
+}  // namespace build
+}  // namespace kindex
+
+#endif
