@@ -7,6 +7,7 @@
 
 #include <kindex/build/RegularVersion.hpp>
 #include <kindex/query/BulkQueries.hpp>
+#include <kindex/query/RefVerbs.hpp>
 #include <kindex/query/SnapshotVerbs.hpp>
 
 #include <algorithm>
@@ -109,9 +110,9 @@ struct UpdateOptions {
 ///   HostSpace has the host for a device, which is of use for tests only.
 template <class Key, class Value = std::uint32_t,
           class MemorySpace = Kokkos::DefaultExecutionSpace::memory_space,
-          class Placement = std::conditional_t<
-              std::is_same_v<MemorySpace, Kokkos::HostSpace>,
-              query::InOneMemory, query::Hybrid>>
+          class Placement =
+              std::conditional_t<std::is_same_v<MemorySpace, Kokkos::HostSpace>,
+                                 query::InOneMemory, query::Hybrid>>
 class RegularBPlusTree
     : public query::SnapshotVerbs<
           RegularBPlusTree<Key, Value, MemorySpace, Placement>> {
@@ -276,9 +277,7 @@ class RegularBPlusTree
   Snapshot snapshot() const { return Snapshot(now(), how(), true); }
 
   /// The same, with `find` and `contains` only: it makes no ranks.
-  Snapshot snapshot_for_points() const {
-    return Snapshot(now(), how(), false);
-  }
+  Snapshot snapshot_for_points() const { return Snapshot(now(), how(), false); }
 
   /// The handle for kernels of the host: trivially copyable, non-owning; until
   /// the next operation, where a snapshot's lives as long as it.
@@ -442,12 +441,12 @@ class RegularBPlusTree
     constexpr size_type share = 4096;
     const Kokkos::View<Entry*, Kokkos::HostSpace> order(alloc("sort::entries"),
                                                         keys.size);
-    loop.in_shares("sort::make_entries", keys.size, share,
-                   [&](size_type begin, size_type end) {
-                     for (size_type i = begin; i < end; ++i)
-                       order(i) = {KeyTraits<Key>::to_bits(keys(i)),
-                                   static_cast<Row>(i)};
-                   });
+    loop.in_shares(
+        "sort::make_entries", keys.size, share,
+        [&](size_type begin, size_type end) {
+          for (size_type i = begin; i < end; ++i)
+            order(i) = {KeyTraits<Key>::to_bits(keys(i)), static_cast<Row>(i)};
+        });
     build::sort_entries_on_host(order.data(), keys.size,
                                 loop.is_parallel() ? Host().concurrency() : 1);
     Sorted sorted;
@@ -501,15 +500,13 @@ class RegularBPlusTree
 
     State& state = *state_;
     const std::lock_guard<std::mutex> lock(state.editing);
-    const bool all_at_once =
-        options.method == UpdateMethod::asynchronous ||
-        (options.method == UpdateMethod::automatic &&
-         k.size > most_synchronised);
+    const bool all_at_once = options.method == UpdateMethod::asynchronous ||
+                             (options.method == UpdateMethod::automatic &&
+                              k.size > most_synchronised);
     const std::string labels = "kindex::" + function + "::";
-    return all_at_once
-               ? asynchronous(state, what, space, k, v, labels)
-               : synchronised(state, what, space, k, v, labels,
-                              options.group_size);
+    return all_at_once ? asynchronous(state, what, space, k, v, labels)
+                       : synchronised(state, what, space, k, v, labels,
+                                      options.group_size);
   }
 
   /// A version after some operations, not published yet.
@@ -526,8 +523,8 @@ class RegularBPlusTree
                    const build::HostLoop& loop) {
     Editor& editor = state.editor;
     editor.reclaim();
-    const Sorted sorted = sorted_batch(
-        keys, values, what != build::RegularChange::erase, loop);
+    const Sorted sorted =
+        sorted_batch(keys, values, what != build::RegularChange::erase, loop);
     Step step;
     step.before = std::move(before);
     step.draft = editor.apply(
@@ -634,8 +631,8 @@ class RegularBPlusTree
     void run() {
       std::unique_lock<std::mutex> lock(mutex_);
       for (;;) {
-        changed_.wait(
-            lock, [&] { return is_last_ || steps_.size() > published_; });
+        changed_.wait(lock,
+                      [&] { return is_last_ || steps_.size() > published_; });
         if (steps_.size() == published_) return;
         Step& next = *steps_[published_];
         lock.unlock();
@@ -763,7 +760,7 @@ class RegularBPlusTree<Key, Value, MemorySpace, Placement>::Snapshot
   /// a bug. Copies all of these to the host.
   template <class Exec>
   size_type nodes_out_of_step(const Exec& space) const {
-    if (size() == 0) return 0;
+    if (!is_hybrid || size() == 0) return 0;
     const auto& pools = version_->pools();
     const auto& top = version_->top();
     const auto& mirror = version_->mirror();
@@ -885,7 +882,8 @@ class RegularBPlusTree<Key, Value, MemorySpace, Placement>::Ref
   /// Run `i`, in ascending order.
   KOKKOS_FUNCTION Kokkos::pair<size_type, size_type> run(int i, size_type first,
                                                          size_type last) const {
-    const size_type leaf = size_type{leaf_of(first)} + static_cast<size_type>(i);
+    const size_type leaf =
+        size_type{leaf_of(first)} + static_cast<size_type>(i);
     const size_type begin = ranks_.firsts[leaf];
     const size_type end = ranks_.firsts[leaf + 1];
     const size_type at = ranks_.leaves[leaf] * leaf_keys;
@@ -928,9 +926,11 @@ class RegularBPlusTree<Key, Value, MemorySpace, Placement>::Ref
     size_type line[W];
     query::gather_lanes(group, own, keys);
     query::gather_lanes(group, positions, line);
-    for (int w = 0; w < W; ++w) {
-      line[w] = router_.line_of(line[w]);
-      if (router_.dropped > 0) line[w] = line_from(line[w], keys[w]);
+    for (int w = 0; w < W; ++w) line[w] = router_.line_of(line[w]);
+    if (router_.dropped > 0) {
+      size_type leaf[W];
+      for (int w = 0; w < W; ++w) leaf[w] = line[w] / Shape::leaf_lines;
+      router_.search_last(group, keys, leaf, line, keys_);
     }
     search_lines<finds>(group, own, keys, line, positions);
   }
@@ -955,43 +955,27 @@ class RegularBPlusTree<Key, Value, MemorySpace, Placement>::Ref
 
   /// The place of the leaf of a rank among all leaves.
   KOKKOS_FUNCTION std::uint32_t leaf_of(size_type rank) const {
-    std::uint32_t leaf =
-        ranks_.blocks[rank / build::RegularRanks<Key>::block];
+    std::uint32_t leaf = ranks_.blocks[rank / build::RegularRanks<Key>::block];
     while (ranks_.firsts[leaf + 1] <= rank) ++leaf;
     return leaf;
   }
 
-  /// The line of a key, from another one before it in the same leaf.
-  KOKKOS_FUNCTION size_type line_from(size_type line, const Key& key) const {
-    const size_type past = (line / Shape::leaf_lines + 1) * Shape::leaf_lines;
-    // The keys of the last inner node say it, since a leaf's last lines may be
-    // free.
-    const Key* const of_lines =
-        router_.last + line / Shape::leaf_lines * Shape::last_node_keys +
-        (Shape::last_lines > 1 ? Shape::line_keys : 0);
-    while (line + 1 < past && of_lines[line % Shape::leaf_lines] < key) ++line;
-    return line;
-  }
-
   template <bool finds, class Group, int Own>
-  KOKKOS_FUNCTION void search_lines(
-      const Group& group, const Key (&own)[Own],
-      const Key (&keys)[Own * Group::size],
-      const size_type (&line)[Own * Group::size],
-      size_type (&positions)[Own]) const {
+  KOKKOS_FUNCTION void search_lines(const Group& group, const Key (&own)[Own],
+                                    const Key (&keys)[Own * Group::size],
+                                    const size_type (&line)[Own * Group::size],
+                                    size_type (&positions)[Own]) const {
     unsigned counts[Own * Group::size];
     router_.count_below_in(group, keys_, keys, line, counts);
     for (int o = 0; o < Own; ++o) {
       const size_type mine = query::own_of(group, &line[o * Group::size]);
-      const size_type position =
-          mine * Shape::line_keys +
-          query::own_of(group, &counts[o * Group::size]);
+      const size_type position = mine * Shape::line_keys +
+                                 query::own_of(group, &counts[o * Group::size]);
       // Separators are exact: only above all keys does a search end behind a
       // leaf's entries.
-      const bool is_behind = mine / Shape::leaf_lines == router_.last_leaf &&
-                             position >= end_;
-      const bool is_there =
-          !is_behind && (!finds || keys_[position] == own[o]);
+      const bool is_behind =
+          mine / Shape::leaf_lines == router_.last_leaf && position >= end_;
+      const bool is_there = !is_behind && (!finds || keys_[position] == own[o]);
       positions[o] = is_there ? position : no_position();
     }
   }

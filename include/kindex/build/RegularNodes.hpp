@@ -66,11 +66,11 @@ struct RegularPools {
   template <class T>
   using Array = Kokkos::View<T*, Kokkos::HostSpace>;
 
-  Array<Key> keys;               ///< of leaves
-  Array<Value> values;           ///< of leaves
-  Array<std::uint32_t> entries;  ///< number of entries, per leaf
-  Array<Key> last;               ///< keys of last inner nodes
-  Array<Key> inner;              ///< keys of inner nodes
+  Array<Key> keys;                    ///< of leaves
+  Array<Value> values;                ///< of leaves
+  Array<std::uint32_t> entries;       ///< number of entries, per leaf
+  Array<Key> last;                    ///< keys of last inner nodes
+  Array<Key> inner;                   ///< keys of inner nodes
   Array<std::uint32_t> children;      ///< of inner nodes
   Array<std::uint32_t> child_counts;  ///< number of children, per inner node
 
@@ -107,7 +107,8 @@ struct RegularPools {
 
   /// The largest key below a node `height` levels above the leaves.
   Key largest(int height, size_type node) const {
-    for (; height > 0; --height) node = children_of(node)[child_counts(node) - 1];
+    for (; height > 0; --height)
+      node = children_of(node)[child_counts(node) - 1];
     return leaf_keys(node)[entries(node) - 1];
   }
 
@@ -128,8 +129,8 @@ struct RegularPools {
     Key* const node = last.data() + leaf * Shape::last_node_keys;
     Key* const of_lines = node + (Shape::last_lines > 1 ? line : 0);
     for (size_type i = 0; i < Shape::leaf_lines; ++i)
-      of_lines[i] = i + 1 < lines ? k[(i + 1) * line - 1]
-                                  : KeyTraits<Key>::highest();
+      of_lines[i] =
+          i + 1 < lines ? k[(i + 1) * line - 1] : KeyTraits<Key>::highest();
     if constexpr (Shape::last_lines > 1)
       write_first_line(node, Shape::last_lines);
   }
@@ -244,7 +245,7 @@ class RegularEditor {
   using Shape = query::RegularShape<Key>;
 
  public:
-  using Pools = RegularPools<Key, Value>;          ///< where nodes are
+  using Pools = RegularPools<Key, Value>;            ///< where nodes are
   using Operations = RegularOperations<Key, Value>;  ///< a batch
 
   /// \param pages of the pools.
@@ -266,9 +267,8 @@ class RegularEditor {
   /// \param fill how full nodes are, in (0, 1].
   RegularDraft build(const EntriesRef<Key, Value, SoA>& entries, double fill,
                      const HostLoop& loop) {
-    return guarded([&](RegularDraft& draft) {
-      build_into(draft, entries, fill, loop);
-    });
+    return guarded(
+        [&](RegularDraft& draft) { build_into(draft, entries, fill, loop); });
   }
 
   /// The tree after a batch of operations on `top`.
@@ -367,8 +367,7 @@ class RegularEditor {
 
   /// Makes room for `count` leaves more, whose numbers it adds to `taken`.
   void take_leaves(size_type count, std::vector<std::uint32_t>& taken) {
-    const size_type used =
-        std::min(leaf_numbers_.end(), pools_.leaves());
+    const size_type used = std::min(leaf_numbers_.end(), pools_.leaves());
     leaf_numbers_.take(count, taken);
     const size_type needed = leaf_numbers_.end();
     if (needed <= pools_.leaves()) return;
@@ -383,8 +382,7 @@ class RegularEditor {
 
   /// The same for inner nodes.
   void take_inner(size_type count, std::vector<std::uint32_t>& taken) {
-    const size_type used =
-        std::min(inner_numbers_.end(), pools_.inner_nodes());
+    const size_type used = std::min(inner_numbers_.end(), pools_.inner_nodes());
     inner_numbers_.take(count, taken);
     const size_type needed = inner_numbers_.end();
     if (needed <= pools_.inner_nodes()) return;
@@ -409,8 +407,8 @@ class RegularEditor {
                   const HostLoop& loop) {
     const size_type size = entries.size;
     if (size == 0) return;
-    const auto per_leaf = static_cast<size_type>(
-        std::max(1.0, fill * double(Shape::leaf_keys)));
+    const auto per_leaf =
+        static_cast<size_type>(std::max(1.0, fill * double(Shape::leaf_keys)));
     const size_type leaves = (size + per_leaf - 1) / per_leaf;
     take_leaves(leaves, draft.new_leaves);
     std::vector<Child> level(leaves);
@@ -420,7 +418,8 @@ class RegularEditor {
       const size_type count = begin_of(i + 1, leaves, size) - begin;
       std::copy_n(entries.keys + begin, count, pools_.leaf_keys(leaf));
       Value* const values = pools_.leaf_values(leaf);
-      for (size_type e = 0; e < count; ++e) values[e] = entries.value(begin + e);
+      for (size_type e = 0; e < count; ++e)
+        values[e] = entries.value(begin + e);
       pools_.seal_leaf(leaf, count);
       level[i] = {leaf, pools_.leaf_keys(leaf)[count - 1]};
     });
@@ -432,8 +431,8 @@ class RegularEditor {
   /// is a root.
   void build_above(RegularDraft& draft, std::vector<Child>& level, double fill,
                    const HostLoop& loop) {
-    const auto per_node = static_cast<size_type>(
-        std::max(2.0, fill * double(Shape::fan_out)));
+    const auto per_node =
+        static_cast<size_type>(std::max(2.0, fill * double(Shape::fan_out)));
     while (level.size() > 1) {
       const size_type below = level.size();
       const size_type nodes = below <= size_type(Shape::fan_out)
@@ -482,8 +481,8 @@ class RegularEditor {
 template <class Key, class Value>
 class RegularEditor<Key, Value>::Batch {
  public:
-  Batch(RegularEditor& editor, RegularDraft& draft, const Operations& operations,
-        const HostLoop& loop)
+  Batch(RegularEditor& editor, RegularDraft& draft,
+        const Operations& operations, const HostLoop& loop)
       : editor_(editor),
         draft_(draft),
         operations_(operations),
@@ -522,7 +521,7 @@ class RegularEditor<Key, Value>::Batch {
   /// A node with operations below it.
   struct Touched {
     std::uint32_t node;
-    std::uint32_t slot;  ///< among the children of its parent
+    std::uint32_t slot;    ///< among the children of its parent
     size_type begin, end;  ///< its operations
   };
 
@@ -601,22 +600,20 @@ class RegularEditor<Key, Value>::Batch {
     below.first.assign(n + 1, 0);
     loop_("count_children", n, [&](size_type p) {
       const Touched& parent = parents.touched[p];
-      for_each_child(parent.node, parent.begin, parent.end,
-                     [&](std::uint32_t, size_type, size_type) {
-                       ++below.first[p + 1];
-                     });
+      for_each_child(
+          parent.node, parent.begin, parent.end,
+          [&](std::uint32_t, size_type, size_type) { ++below.first[p + 1]; });
     });
     for (size_type p = 0; p < n; ++p) below.first[p + 1] += below.first[p];
     below.touched.resize(below.first[n]);
     loop_("find_children", n, [&](size_type p) {
       const Touched& parent = parents.touched[p];
       Touched* next = &below.touched[below.first[p]];
-      for_each_child(
-          parent.node, parent.begin, parent.end,
-          [&](std::uint32_t slot, size_type begin, size_type end) {
-            *next++ = {editor_.pools_.children_of(parent.node)[slot], slot,
-                       begin, end};
-          });
+      for_each_child(parent.node, parent.begin, parent.end,
+                     [&](std::uint32_t slot, size_type begin, size_type end) {
+                       *next++ = {editor_.pools_.children_of(parent.node)[slot],
+                                  slot, begin, end};
+                     });
     });
   }
 
@@ -678,7 +675,8 @@ class RegularEditor<Key, Value>::Batch {
     size_type o = leaf.begin;
     for (size_type e = 0; e < count; ++e) {
       for (; o < leaf.end && operations_.keys[o] < keys[e]; ++o)
-        if (inserts(operations_)) emit(operations_.keys[o], operations_.values[o]);
+        if (inserts(operations_))
+          emit(operations_.keys[o], operations_.values[o]);
       const bool hit = !inserts(operations_) && o < leaf.end &&
                        operations_.keys[o] == keys[e];
       if (!hit) {
@@ -690,7 +688,8 @@ class RegularEditor<Key, Value>::Batch {
       }
     }
     if (inserts(operations_))
-      for (; o < leaf.end; ++o) emit(operations_.keys[o], operations_.values[o]);
+      for (; o < leaf.end; ++o)
+        emit(operations_.keys[o], operations_.values[o]);
   }
 
   // ---- up -------------------------------------------------------------------
@@ -769,8 +768,8 @@ class RegularEditor<Key, Value>::Batch {
           ++last->sources;
         } else {
           clusters[plan.clusters++] = {
-              slot, slot + 1, static_cast<std::uint32_t>(t), 1, size, 1, 0,
-              dirty};
+              slot, slot + 1, static_cast<std::uint32_t>(t), 1, size, 1,
+              0,    dirty};
         }
       }
       t += is_touched ? 1 : 0;
@@ -876,8 +875,8 @@ class RegularEditor<Key, Value>::Batch {
       for (size_type c = 0; c < plans[p].clusters; ++c) {
         const Cluster& cluster = clusters[plans[p].first_cluster + c];
         if (cluster.dirty) {
-          next = std::copy_n(written.data() + cluster.number, cluster.nodes,
-                             next);
+          next =
+              std::copy_n(written.data() + cluster.number, cluster.nodes, next);
         } else {
           *next++ = {sources.node(cluster.first),
                      sources.largest(cluster.first)};
@@ -907,8 +906,13 @@ class RegularEditor<Key, Value>::Batch {
       merges += emptied ? 1 : 0;
       const bool in_place = cluster != nullptr && cluster->sources == 1 &&
                             cluster->nodes == 1 && !emptied;
-      if (height == 0 && changed && !in_place)
-        report.deferred += level.touched[t].end - level.touched[t].begin;
+      if (height == 0 && changed && !in_place) {
+        // One that concerns several leaves counts once.
+        const Touched& leaf = level.touched[t];
+        const size_type begin = std::max(leaf.begin, deferred_);
+        deferred_ = std::max(leaf.end, deferred_);
+        report.deferred += deferred_ - std::min(begin, deferred_);
+      }
       t += is_touched ? 1 : 0;
     }
     for (c = 0; c < plan.clusters; ++c) {
@@ -997,6 +1001,7 @@ class RegularEditor<Key, Value>::Batch {
   const Operations& operations_;
   const HostLoop& loop_;
   std::uint32_t root_;
+  size_type deferred_ = 0;  ///< operations before it have been counted
 };
 
 }  // namespace build

@@ -96,14 +96,12 @@ struct RegularMirror {
   static void grow(const Exec& space, Array<T>& array,
                    const Kokkos::View<T*, Kokkos::HostSpace>& like) {
     if (array.extent(0) >= like.extent(0)) return;
-    const Array<T> larger(
-        Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
-                           like.label() + "_on_device"),
-        like.extent(0));
+    const Array<T> larger(Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
+                                             like.label() + "_on_device"),
+                          like.extent(0));
     if (array.extent(0) > 0)
-      Kokkos::deep_copy(space,
-                        Kokkos::subview(larger, Range(0, array.extent(0))),
-                        array);
+      Kokkos::deep_copy(
+          space, Kokkos::subview(larger, Range(0, array.extent(0))), array);
     space.fence("kindex::RegularBPlusTree::grow_on_device");
     array = larger;
   }
@@ -152,11 +150,10 @@ struct RegularMirror {
       const Range range(0, count * units);
       Kokkos::deep_copy(space, Kokkos::subview(arrived, range),
                         Kokkos::subview(packed, range));
-      Kokkos::deep_copy(
-          space, Kokkos::subview(places, Range(0, count)),
-          Kokkos::View<const std::uint32_t*, Kokkos::HostSpace,
-                       Kokkos::MemoryTraits<Kokkos::Unmanaged>>(
-              nodes.data() + begin, count));
+      Kokkos::deep_copy(space, Kokkos::subview(places, Range(0, count)),
+                        Kokkos::View<const std::uint32_t*, Kokkos::HostSpace,
+                                     Kokkos::MemoryTraits<Kokkos::Unmanaged>>(
+                            nodes.data() + begin, count));
       Kokkos::parallel_for(
           "kindex::RegularBPlusTree::scatter_nodes",
           Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>(
@@ -219,15 +216,14 @@ class RegularRanks {
     const size_type n = nodes.size();
     leaves_ = allocated<std::uint32_t>("order_of_leaves", n);
     firsts_ = allocated<size_type>("ranks_of_leaves", n + 1);
-    first_of_leaf_ =
-        allocated<size_type>("ranks_by_number", pools.leaves());
+    first_of_leaf_ = allocated<size_type>("ranks_by_number", pools.leaves());
     blocks_ = allocated<std::uint32_t>("leaves_of_ranks", top.size / block + 1);
     std::copy_n(nodes.data(), n, leaves_.data());
-    loop.in_shares("count_entries", n, 1024, [&](size_type begin,
-                                                  size_type end) {
-      for (size_type i = begin; i < end; ++i)
-        firsts_(i) = pools.entries(nodes[i]);
-    });
+    loop.in_shares("count_entries", n, 1024,
+                   [&](size_type begin, size_type end) {
+                     for (size_type i = begin; i < end; ++i)
+                       firsts_(i) = pools.entries(nodes[i]);
+                   });
     size_type sum = 0;
     for (size_type i = 0; i < n; ++i) {
       const size_type entries = firsts_(i);
@@ -235,15 +231,15 @@ class RegularRanks {
       sum += entries;
     }
     firsts_(n) = sum;
-    loop.in_shares("number_entries", n, 1024, [&](size_type begin,
-                                                   size_type end) {
-      for (size_type i = begin; i < end; ++i) {
-        first_of_leaf_(nodes[i]) = firsts_(i);
-        for (size_type b = (firsts_(i) + block - 1) / block;
-             b * block < firsts_(i + 1); ++b)
-          blocks_(b) = static_cast<std::uint32_t>(i);
-      }
-    });
+    loop.in_shares("number_entries", n, 1024,
+                   [&](size_type begin, size_type end) {
+                     for (size_type i = begin; i < end; ++i) {
+                       first_of_leaf_(nodes[i]) = firsts_(i);
+                       for (size_type b = (firsts_(i) + block - 1) / block;
+                            b * block < firsts_(i + 1); ++b)
+                         blocks_(b) = static_cast<std::uint32_t>(i);
+                     }
+                   });
   }
 
   /// As kernels see it.

@@ -37,7 +37,7 @@ struct RegularShape {
   static constexpr int fan_out = inner_lines * line_keys;
 
   /// Lines of keys of a leaf, each of which is a child of the node above it.
-  static constexpr int leaf_lines = std::min(64, line_keys * line_keys);
+  static constexpr int leaf_lines = std::min(64, line_keys* line_keys);
   /// Entries of a leaf.
   static constexpr int leaf_keys = leaf_lines * line_keys;
   /// Lines of keys of a last inner node.
@@ -103,6 +103,16 @@ struct RegularRouter {
                                     : last + node[w] * Shape::last_node_keys);
       }
     }
+    search_last(group, keys, node, line, leaves);
+  }
+
+  /// The part of descend below the last inner nodes `node`.
+  template <class Group, int W>
+  KOKKOS_FUNCTION void search_last(const Group& group, const Key (&keys)[W],
+                                   size_type (&node)[W], size_type (&line)[W],
+                                   const Key* leaves) const {
+    constexpr int line_keys = Shape::line_keys;
+    unsigned counts[W];
     for (int w = 0; w < W; ++w) line[w] = node[w] * Shape::last_node_lines;
     if constexpr (Shape::last_lines > 1) {
       count_below_in(group, last, keys, line, counts);
@@ -159,7 +169,7 @@ struct RegularRouter {
   /// with numbers below `leaves`.
   void fit_guesses(size_type size, size_type leaves) {
     const int used = std::bit_width(size);
-    const int needed = std::bit_width(leaves * Shape::leaf_lines);
+    const int needed = std::bit_width(leaves * Shape::leaf_lines - 1);
     constexpr int guess_bits = 32;
     shift = used > guess_bits ? used - guess_bits : 0;
     dropped = needed > guess_bits ? needed - guess_bits : 0;
