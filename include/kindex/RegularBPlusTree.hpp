@@ -44,9 +44,9 @@ enum class UpdateMethod {
   synchronised
 };
 
-/// Which method, and its groups.
+/// How a batch of operations goes.
 struct UpdateOptions {
-  UpdateMethod method = UpdateMethod::automatic;
+  UpdateMethod method = UpdateMethod::automatic;  ///< never changes a result
   /// Operations that readers see together (synchronised).
   size_type group_size = size_type{1} << 14;
 };
@@ -951,7 +951,7 @@ class RegularBPlusTree<Key, Value, MemorySpace, Placement>::Ref
   }
 
  private:
-  friend class RegularBPlusTree<Key, Value, MemorySpace, Placement>::Snapshot;
+  friend class RegularBPlusTree;
 
   /// The place of the leaf of a rank among all leaves.
   KOKKOS_FUNCTION std::uint32_t leaf_of(size_type rank) const {

@@ -14,6 +14,7 @@
 #include <kindex/LearnedIndex.hpp>
 #include <kindex/PivotTree.hpp>
 #include <kindex/RadixTree.hpp>
+#include <kindex/RegularBPlusTree.hpp>
 #include <kindex/SortedArray.hpp>
 #include <tuple>
 #include <type_traits>
@@ -55,6 +56,7 @@ using OnePerClass = ::testing::Types<
     Entry<kindex::RadixTree<Key,   std::uint32_t, MemorySpace, kindex::SoA>>,
     Entry<kindex::RadixTree<Key,   std::uint64_t, MemorySpace, kindex::AoS>>,
     Entry<kindex::HybridBPlusTree<Key, std::uint64_t, MemorySpace, kindex::AoS>, Offers::everything, Views::on_the_host>,
+    Entry<kindex::RegularBPlusTree<Key, std::uint64_t, MemorySpace>, Offers::everything, Views::on_the_host>,
     Entry<kindex::HybridLearnedIndex<Key, std::uint32_t, MemorySpace, kindex::SoA>, Offers::everything, Views::on_the_host>
 >;
 // clang-format on

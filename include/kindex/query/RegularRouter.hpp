@@ -61,8 +61,8 @@ struct RegularShape {
 /// child.
 template <class Key>
 struct RegularRouter {
-  using Shape = RegularShape<Key>;
-  using pinned_type = Key;  ///< what the search order consists of
+  using Shape = RegularShape<Key>;  ///< sizes of nodes
+  using pinned_type = Key;          ///< what the search order consists of
   /// Lanes that read a line together.
   static constexpr int lanes = node_lanes<Key, Shape::line_keys>;
 
