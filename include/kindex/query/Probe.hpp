@@ -207,6 +207,22 @@ KOKKOS_FUNCTION size_type no_position(const Ref& ref) {
   }
 }
 
+/// Calls `visit(position)` for the entries of ranks `first` to `last` - 1.
+template <class Ref, class Visit>
+KOKKOS_FUNCTION void for_each_position(const Ref& ref, size_type first,
+                                       size_type last, const Visit& visit) {
+  if constexpr (requires { ref.positions_from(first); }) {
+    while (first < last) {
+      auto run = ref.positions_from(first);
+      for (; run.first < run.second && first < last; ++first)
+        visit(run.first++);
+    }
+  } else {
+    for (size_type rank = first; rank < last; ++rank)
+      visit(ref.position_of(rank));
+  }
+}
+
 /// Whether `query` is not a number.
 template <class Query>
 KOKKOS_FUNCTION bool is_nan([[maybe_unused]] const Query& query) {

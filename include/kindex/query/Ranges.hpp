@@ -58,6 +58,11 @@ struct ValueOfRank {
   KOKKOS_FUNCTION auto operator()(const Ref& ref, size_type rank) const {
     return ref.value(rank);
   }
+  /// Of the entry at `position`.
+  template <class Ref>
+  KOKKOS_FUNCTION static auto at(const Ref& ref, size_type position) {
+    return ref.value_at(position);
+  }
 };
 
 /// The key of an entry, for FillHits.
@@ -66,6 +71,11 @@ struct KeyOfRank {
   template <class Ref>
   KOKKOS_FUNCTION auto operator()(const Ref& ref, size_type rank) const {
     return ref.key(rank);
+  }
+  /// Of the entry at `position`.
+  template <class Ref>
+  KOKKOS_FUNCTION static auto at(const Ref& ref, size_type position) {
+    return ref.key_at(position);
   }
 };
 
@@ -166,7 +176,17 @@ struct FillHits {
       while (hit < end) {
         const size_type shift = rank_of(hit) - hit;
         const size_type stop = place.end < end ? place.end : end;
-        for (; hit < stop; ++hit) out[hit] = part_of(ref, hit + shift);
+        if constexpr (requires { ref.positions_from(hit); }) {
+          while (hit < stop) {
+            const auto run = ref.positions_from(hit + shift);
+            const size_type left = stop - hit, length = run.second - run.first;
+            const size_type until = hit + (length < left ? length : left);
+            const size_type to = run.first - hit;
+            for (; hit < until; ++hit) out[hit] = PartOf::at(ref, hit + to);
+          }
+        } else {
+          for (; hit < stop; ++hit) out[hit] = part_of(ref, hit + shift);
+        }
       }
     } else {
       // Four hits at once: one load per thread leaves memory idle. Registers

@@ -37,6 +37,9 @@ namespace kindex::query {
 ///   - `Key key_at(size_type position) const`, `Value value_at(...)`;
 ///   - `size_type rank_of(size_type position) const`, and its inverse
 ///     `position_of(rank)`;
+///   - maybe `Kokkos::pair<size_type, size_type> positions_from(size_type rank)
+///     const`: where position_of takes long, the position of a rank, and behind
+///     those of the ranks that follow side by side, as past-last;
 ///   - `static constexpr bool is_contiguous`: positions are ranks, so a range
 ///     is one run of positions;
 ///   - `int runs() const` and `Kokkos::pair<size_type, size_type> run(int i,
@@ -120,8 +123,10 @@ class RefVerbs {
   KOKKOS_FUNCTION void for_each_in_range(const Query& lo, const Query& hi,
                                          const Visit& visit) const {
     const auto ranks = range(lo, hi);
-    for (size_type rank = ranks.first; rank < ranks.second; ++rank)
-      visit(key(rank), value(rank));
+    for_each_position(
+        self(), ranks.first, ranks.second, [&](size_type position) {
+          visit(self().key_at(position), self().value_at(position));
+        });
   }
 
   /// The same in descending order of keys, equal keys in the reverse order of

@@ -166,9 +166,9 @@ struct VisitVerb : RangeVerb<Key, Query> {
   KOKKOS_FUNCTION void store(const Ref& ref, size_type i,
                              const size_type (&position)[2]) const {
     if (is_nan(this->hi(i))) return;
-    const size_type last = ref.rank_of(position[1]);
-    for (size_type rank = ref.rank_of(position[0]); rank < last; ++rank)
-      visit(i, ref.key(rank), ref.value(rank));
+    for_each_position(
+        ref, ref.rank_of(position[0]), ref.rank_of(position[1]),
+        [&](size_type at) { visit(i, ref.key_at(at), ref.value_at(at)); });
   }
 };
 
