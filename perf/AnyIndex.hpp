@@ -177,7 +177,9 @@ class Adapter final : public AnyIndex<Key, Value, Exec> {
     switch (op) {
       case Op::build: return true;
       case Op::build_sorted: return mode != ValueMode::none;
-      case Op::fit: return false;  // of keys, not of an index
+      case Op::fit:     // of keys, not of an index
+      case Op::update:  // of one index, with its own cases
+        return false;
       case Op::find: return has_find;
       case Op::lower_bound: return has_lower_bound;
       case Op::count: return has_count;

@@ -11,6 +11,7 @@
 #include "PointCase.hpp"
 #include "RangeCase.hpp"
 #include "Registry.hpp"
+#include "UpdateCase.hpp"
 
 #include <utility>
 
@@ -53,6 +54,32 @@ class CaseAdder {
           [subject, epsilon](benchmark::State& state) {
             measure_fit(subject, epsilon, state);
           });
+  }
+
+  /// Nor do operations, whatever the stored value.
+  void add_updates() {
+    if constexpr (std::is_integral_v<Key> && sizeof(Key) >= 4) {
+      const Options& options = session_.options;
+      if (std::find(options.ops.begin(), options.ops.end(), Op::update) ==
+              options.ops.end() ||
+          !perf::is_selected(options.indexes, std::string(updated_index)))
+        return;
+      const Subject<Key, std::uint32_t, Exec> subject{
+          session_, spec_, ValueMode::none, {}};
+      for (bool of_entries : {false, true})
+        for (auto method :
+             {UpdateMethod::asynchronous, UpdateMethod::synchronised})
+          for (std::uint64_t operations = 1;
+               operations <=
+               std::min<std::uint64_t>(options.batch(is_host<Exec>), 1 << 20);
+               operations *= 4) {
+            const UpdateCase update{method, of_entries, operations};
+            add(update_name(subject, update),
+                [subject, update](benchmark::State& state) {
+                  measure_update(subject, update, state);
+                });
+          }
+    }
   }
 
   void add_indexes() {
@@ -122,7 +149,8 @@ class CaseAdder {
               measure_build(subject, transfers, state);
             });
         break;
-      case Op::fit: break;
+      case Op::fit:
+      case Op::update: break;
       case Op::find:
       case Op::lower_bound:
       case Op::count:
@@ -186,6 +214,7 @@ void add_cases(const KeySpec& spec, bool sweep, Session& session,
       const auto add = [&](auto adder) {
         adder.add_limit();
         adder.add_fits();
+        adder.add_updates();
         adder.add_indexes();
         if (sweep_this) adder.add_sweep();
       };

@@ -163,7 +163,8 @@ void declare(CLI::App& app, RawOptions& raw, Options& options) {
       ->default_val(std::vector<std::string>{"all"});
   app.add_option("--ops", raw.ops,
                  "operations among build, build_sorted (from sorted keys and "
-                 "values), fit (the segments of a learned index alone), find, "
+                 "values), fit (the segments of a learned index alone), update "
+                 "(batches of operations, by size and method), find, "
                  "lower_bound, count, range, for_each_in_range (of ablations)")
       ->delimiter(',')
       ->default_val(

@@ -19,6 +19,7 @@ enum class Op {
   build,
   build_sorted,
   fit,
+  update,
   find,
   lower_bound,
   count,
@@ -26,7 +27,7 @@ enum class Op {
   for_each_in_range
 };
 inline constexpr std::string_view op_names[] = {
-    "build",       "build_sorted", "fit",   "find",
+    "build",       "build_sorted", "fit",   "update",           "find",
     "lower_bound", "count",        "range", "for_each_in_range"};
 constexpr std::string_view name_of(Op op) {
   return op_names[static_cast<std::size_t>(op)];

@@ -29,6 +29,7 @@
 #include <kindex/LearnedIndex.hpp>
 #include <kindex/PivotTree.hpp>
 #include <kindex/RadixTree.hpp>
+#include <kindex/RegularBPlusTree.hpp>
 #include <kindex/SortedArray.hpp>
 
 namespace kindex::perf {
@@ -64,11 +65,16 @@ IndexList<Key, Value, Exec> registered_indexes() {
   all.template add<Eytzinger<Key, Value, Memory>>("eytzinger");
   all.template add<LearnedIndex<Key, Value, Memory>>("learned_index");
   all.template add<RadixTree<Key, Value, Memory>>("radix_tree");
+  if constexpr (is_host<Exec> && (sizeof(Key) == 4 || sizeof(Key) == 8))
+    all.template add<RegularBPlusTree<Key, Value, Memory>>(
+        "regular_b_plus_tree");
   if constexpr (!is_host<Exec> && (sizeof(Key) == 4 || sizeof(Key) == 8)) {
     all.template add<OnHost<HybridLearnedIndex<Key, Value, Memory>>>(
         "hybrid_learned_index");
     all.template add<OnHost<HybridBPlusTree<Key, Value, Memory>>>(
         "hybrid_b_plus_tree");
+    all.template add<OnHost<RegularBPlusTree<Key, Value, Memory>>>(
+        "regular_b_plus_tree");
     constexpr int half_line = 32 / sizeof(Key) + 1;
     using Narrow = PivotTree<Key, Value, Memory, SoA, half_line>;
     using NarrowAoS = PivotTree<Key, Value, Memory, AoS, half_line>;

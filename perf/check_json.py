@@ -14,6 +14,7 @@ COUNTERS = {
     "copy": {"GB_per_s"},
     "fit": {"items_per_second", "fit_ms", "segments", "segments_optimal",
             "GB_per_s"},
+    "update": {"items_per_second", "batch_us"},
     "one_sector": {"items_per_second", "ns_per_lookup", "GB_per_s"},
 }
 COUNTERS["lower_bound"] = COUNTERS["find"]

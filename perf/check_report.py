@@ -117,6 +117,15 @@ fits = report(plain + [
               segments_optimal=1000.0),
     benchmark("fit", "learned_index", 1 << 29, "/keys:uniform/epsilon:128",
               items_per_second=1e9, fit_ms=4.0, GB_per_s=8.0, segments=12.0)])
+updates = report(plain + [
+    benchmark("update", "regular_b_plus_tree", 4096,
+              f"/keys:uniform/change:values/method:{method}/batch:{batch}",
+              items_per_second=1e6 * millions, batch_us=1.0,
+              leaves_per_operation=0.5, deferred=0.125,
+              device_bytes_per_operation=1500.0)
+    for method, all_millions in (("synchronised", (4, 4, 4, 4)),
+                                 ("asynchronous", (5, 2, 6, 8)))
+    for batch, millions in zip((1, 64, 4096, 65536), all_millions)])
 bounds = report(plain + [point("learned_index", 4096, 3)] + [
     {**point(f"learned_index+epsilon_{epsilon}+{way}", 4096, billions),
      "bytes_per_key": 4.0 + 1.0 / epsilon}
@@ -155,6 +164,10 @@ checks = {
     "overlapped batches": row(
         overlapped, "pivot_tree", "Cuda", "u32 uniform", "2¹²", "256", "16",
         "16.0", "62.5", "500"),
+    "no updates, no section": "Batches of operations" not in without,
+    "updates": row(updates, "Cuda", "u32 uniform", "2¹²", "values", "4,096",
+                   "4.000", "6.000", "1.50", "0.500", "12.5 %", "1,500"),
+    "where methods cross for good": "values: 4,096." in updates,
     "no fits, no section": "Fitting segments" not in without,
     "fits": row(fits, "Cuda", "u32 uniform", "2¹²", "16", "8", "2,000.0", "16",
                 "1,010", "1,000", "1.00 %"),

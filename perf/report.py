@@ -724,6 +724,60 @@ def fit_sections(results):
                      rows, 2))]
 
 
+def update_sections(results):
+    """Batches of operations: both methods side by side, and where they cross."""
+    updates = [r for r in results if r.op == "update"]
+    if not updates:
+        return []
+    varying = ("batch:", "method:", "change:")
+    def plain(r):
+        return tuple(t for t in r.group() if not t.startswith(varying))
+    cells, where = {}, defaultdict(dict)
+    for r in updates:
+        line = (plain(r), r.n, r.space, r.tags["change"])
+        cells[line, int(r.tags["batch"]), r.tags["method"]] = r.counters
+        where[line][int(r.tags["batch"])] = True
+    rows, crossings = [], []
+    for line in sorted(where):
+        group, n, space, change = line
+        crossing = None
+        for batch in sorted(where[line]):
+            pair = [cells.get((line, batch, method))
+                    for method in ("synchronised", "asynchronous")]
+            shown = [f"{c['items_per_second'] / 1e6:,.3f}" if c else ""
+                     for c in pair]
+            ratio = ""
+            if all(pair):
+                faster = (pair[1]["items_per_second"]
+                          / pair[0]["items_per_second"])
+                ratio = f"{faster:.2f}"
+                if faster < 1:
+                    crossing = None
+                elif crossing is None:
+                    crossing = batch
+            c = pair[1] or pair[0]
+            rows.append((space, group_title(group), count(n), change,
+                         f"{batch:,}", *shown, ratio,
+                         f"{c['leaves_per_operation']:.3f}",
+                         f"{100 * c['deferred']:.1f} %",
+                         f"{c['device_bytes_per_operation']:,.0f}"))
+        if crossing is not None:
+            crossings.append(f"{space}, {group_title(group)}, n = {count(n)}, "
+                             f"{change}: {crossing:,}")
+    return [("Batches of operations",
+             "<p>RegularBPlusTree: <em>values</em> are updates of entries that "
+             "are there, <em>entries</em> erasures and insertions of them, at "
+             "random places. From which batch size on the asynchronous method "
+             "stays ahead: "
+             + html.escape("; ".join(crossings) or "none of those measured")
+             + ".</p>"
+             + table(("device", "keys", "n", "change", "batch",
+                      "synchronised, million operations/s",
+                      "asynchronous", "ratio", "leaves written per operation",
+                      "in leaves split or joined",
+                      "bytes to the device per operation"), rows, 4))]
+
+
 def memory_section(results, palette):
     seen = {}
     for r in results:
@@ -1443,6 +1497,7 @@ def page(results, contexts, failed):
         *transfers_sections(measured),
         ("Build time", build_section(measured, palette)),
         *fit_sections(measured),
+        *update_sections(measured),
         ("Memory", memory_section(measured, palette)),
         ("Limits of the devices",
          "<p>What the same run measured without any index: copying, and the "
