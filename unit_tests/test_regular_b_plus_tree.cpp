@@ -10,6 +10,7 @@
 #include <kindex/RegularBPlusTree.hpp>
 #include <limits>
 #include <map>
+#include <new>
 #include <random>
 #include <string>
 #include <thread>
@@ -810,6 +811,69 @@ TYPED_TEST(RegularHybrids, RefuseBadInput) {
                           to_device<Host>(std::vector<double>{1, 3, 2}));
       },
       {"kindex::RegularBPlusTree", "keys(2)"});
+}
+
+/// Allocations of the library until one fails; below 0: none does.
+std::atomic<int> allocations_left = -1;
+
+void count_allocation(Kokkos_Profiling_SpaceHandle, const char* label,
+                      const void*, std::uint64_t) {
+  if (std::string(label).rfind("kindex::", 0) == 0 && allocations_left >= 0 &&
+      allocations_left-- == 0)
+    throw std::bad_alloc();
+}
+
+/// Wherever memory runs out, a batch, or a group of it, is whole or not there.
+TYPED_TEST(RegularHybrids, MemoryRunsOut) {
+  using Exec = TypeParam;
+  using Key = std::uint64_t;
+  typename TestFixture::template Both<Key> pair;
+  std::mt19937_64 rng(12);
+  auto keys = draw<Key>(Pattern::random, 40000, 0, rng);
+  std::sort(keys.begin(), keys.end());
+  const auto build = [&] {
+    pair.next = 0;
+    pair.expected.clear();
+    const auto values = pair.values_for(keys.size());
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      pair.expected.emplace(keys[i], values[i]);
+    pair.index = HybridTree<Key, Exec>(
+        Exec{}, kindex::sorted, to_device<Host>(keys), to_device<Host>(values),
+        kindex::Check::on, filled_to(1));
+  };
+  const auto more = draw<Key>(Pattern::random, 2000, 0, rng);
+  const auto device_more = to_device<Host>(more);
+  for (const auto how :
+       {by(UpdateMethod::asynchronous), by(UpdateMethod::synchronised),
+        by(UpdateMethod::synchronised, 500)}) {
+    int failures = 0;
+    for (bool failed = true; failed; ++failures) {
+      build();
+      const auto values = pair.values_for(more.size());
+      const auto device_values = to_device<Host>(values);
+      Kokkos::Tools::Experimental::set_allocate_data_callback(count_allocation);
+      allocations_left = failures;
+      failed = false;
+      try {
+        pair.index.insert(Exec{}, device_more, device_values, how);
+      } catch (const std::exception&) {
+        failed = true;
+      }
+      allocations_left = -1;
+      Kokkos::Tools::Experimental::set_allocate_data_callback(nullptr);
+      const size_type added = pair.index.size() - pair.expected.size();
+      ASSERT_EQ(added % std::min<size_type>(how.group_size, more.size()), 0u);
+      if (!failed) {
+        EXPECT_EQ(added, more.size());
+      }
+      for (std::size_t i = 0; i < added; ++i)
+        pair.expected.emplace(more[i], values[i]);
+      ASSERT_NO_FATAL_FAILURE(
+          pair.expect_equal("allocation " + std::to_string(failures)));
+      ASSERT_LT(failures, 200);
+    }
+    EXPECT_GT(failures, 10);
+  }
 }
 
 /// More lines than 32 bits number: guesses leave bits out, never of the leaf.
