@@ -597,6 +597,22 @@ TYPED_TEST(RegularHybrids, NodesAreUsedAgain) {
 
 // ---- readers ----------------------------------------------------------------
 
+/// Counts the keys that stay, and notes what is out of order or wrong.
+struct ScanStayers {
+  size_type* touched;
+  int* last;
+  bool* right;
+  template <class Key>
+  KOKKOS_FUNCTION void operator()(const Key& key, Value value) const {
+    const int at = static_cast<int>(key);
+    *right = *right && *last < at;
+    *last = at;
+    if (at % 4 != 0) return;
+    ++*touched;
+    *right = *right && value == Value(at);
+  }
+};
+
 /// While batches go on, readers see each key that nobody touches, one of the
 /// values of those that are updated, and all of a group or nothing.
 template <class Index, class Exec>
@@ -645,14 +661,7 @@ void expect_readers_are_right(UpdateMethod method, size_type group) {
         size_type touched = 0;
         int last = -1;
         ref.for_each_in_range(stay.front(), stay.back(),
-                              [&](const Key& key, Value value) {
-                                const int at = static_cast<int>(key);
-                                right = right && last < at;
-                                last = at;
-                                if (at % 4 != 0) return;
-                                ++touched;
-                                right = right && value == Value(at);
-                              });
+                              ScanStayers{&touched, &last, &right});
         right = right && touched == stay.size();
         // By the verbs of the index itself, in bulk.
         if (r == 0) {

@@ -305,7 +305,8 @@ class RegularBPlusTree
   }
 
   /// Bytes of pools, of the newest version and of what is free, on the host and
-  /// on the device. Ranks come to it.
+  /// on the device. Ranks come to it, and, of a hybrid index from the first
+  /// asynchronous batch on, 4 MiB of staging memory on either side.
   size_type memory_bytes() const {
     return leaf_bytes() + inner_bytes() + device_bytes();
   }
@@ -340,6 +341,7 @@ class RegularBPlusTree
     std::mutex editing;  ///< guards what follows
     Editor editor;
     typename Version::Mirror mirror;  ///< with the newest places
+    build::RegularStaging<MemorySpace> staging;
   };
 
   static RegularBPlusTreeOptions checked(RegularBPlusTreeOptions options) {
@@ -363,6 +365,38 @@ class RegularBPlusTree
   NodeSearch how() const {
     return state_ == nullptr ? query::chosen_node_search()
                              : state_->options.node_search;
+  }
+
+  /// \param nodes pools or their copies.
+  template <class Nodes>
+  static Router router_of(const Version& version, const Nodes& nodes,
+                          NodeSearch how) {
+    const auto& top = version.top();
+    Router router;
+    router.inner = nodes.inner.data();
+    router.children = nodes.children.data();
+    router.last = nodes.last.data();
+    router.root = top.root;
+    router.last_leaf = top.last_leaf;
+    router.height = top.height;
+    router.how = how;
+    router.fit_guesses(top.size, version.pools().leaves());
+    return router;
+  }
+
+  /// \param version with entries.
+  static Ref ref_of(const Version& version, NodeSearch how, bool has_ranks) {
+    const auto& pools = version.pools();
+    const auto& top = version.top();
+    Ref ref;
+    ref.router_ = router_of(version, pools, how);
+    ref.keys_ = pools.keys.data();
+    ref.values_ = pools.values.data();
+    ref.size_ = top.size;
+    ref.end_ = size_type{top.last_leaf} * Shape::leaf_keys +
+               pools.entries(top.last_leaf);
+    if (has_ranks) ref.ranks_ = version.ranks();
+    return ref;
   }
 
   static std::string label(const char* what) {
@@ -394,7 +428,12 @@ class RegularBPlusTree
         state.editor.build(input.ref(), state.options.fill, loop);
     const auto version =
         std::make_shared<Version>(state.editor.pools(), draft.top);
-    send(space, state, *version, draft, loop, false);
+    if constexpr (is_hybrid) {
+      state.mirror.grow(space, version->pools());
+      state.mirror.send_first(space, version->pools(), draft.new_leaves.size(),
+                              draft.new_inner.size());
+      version->set_mirror(state.mirror);
+    }
     state.current = version;
   }
 
@@ -408,7 +447,8 @@ class RegularBPlusTree
       const size_type bytes =
           one_by_one
               ? state.mirror.send_one_by_one(space, version.pools(), draft)
-              : state.mirror.send(space, version.pools(), draft, loop);
+              : state.mirror.send(space, state.staging, version.pools(), draft,
+                                  loop);
       version.set_mirror(state.mirror);
       return bytes;
     } else {
@@ -594,11 +634,11 @@ class RegularBPlusTree
 
     /// Hands on a step; false: sending has failed.
     bool hand_on(Step&& step) {
-      // A few ahead: no more memory than needed to keep both busy.
-      constexpr std::size_t ahead = 4;
       std::unique_lock<std::mutex> lock(mutex_);
       steps_.push_back(std::make_unique<Step>(std::move(step)));
       if constexpr (is_hybrid) {
+        // A few ahead: no more memory than needed to keep both busy.
+        constexpr std::size_t ahead = 4;
         changed_.notify_all();
         changed_.wait(lock, [&] {
           return steps_.size() - published_ <= ahead || error_ != nullptr;
@@ -717,10 +757,7 @@ class RegularBPlusTree
 /// only it has are kept as long as it lives.
 template <class Key, class Value, class MemorySpace, class Placement>
 class RegularBPlusTree<Key, Value, MemorySpace, Placement>::Snapshot
-    : public query::BulkQueries<
-          typename RegularBPlusTree<Key, Value, MemorySpace,
-                                    Placement>::Snapshot,
-          Key, Value, MemorySpace, Placement> {
+    : public query::BulkQueries<Snapshot, Key, Value, MemorySpace, Placement> {
  public:
   /// The name that labels and messages carry.
   static constexpr const char* name() { return "RegularBPlusTree"; }
@@ -743,24 +780,14 @@ class RegularBPlusTree<Key, Value, MemorySpace, Placement>::Snapshot
 
   /// The handle for kernels of the host: trivially copyable, non-owning.
   Ref ref() const {
-    Ref ref;
-    if (size() == 0) return ref;
-    const auto& pools = version_->pools();
-    const auto& top = version_->top();
-    ref.router_ = router_of(pools);
-    ref.keys_ = pools.keys.data();
-    ref.values_ = pools.values.data();
-    ref.size_ = top.size;
-    ref.end_ = size_type{top.last_leaf} * Shape::leaf_keys +
-               pools.entries(top.last_leaf);
-    if (has_ranks_) ref.ranks_ = version_->ranks();
-    return ref;
+    return size() == 0 ? Ref() : ref_of(*version_, how_, has_ranks_);
   }
 
   /// The handle of the inner nodes for kernels of the device: trivially
   /// copyable, non-owning. For query::BulkQueries.
   Router router() const {
-    return size() == 0 ? Router{} : router_of(version_->mirror());
+    return size() == 0 ? Router()
+                       : router_of(*version_, version_->mirror(), how_);
   }
 
   /// How many inner nodes differ from their copies on the device: none, but for
@@ -812,21 +839,6 @@ class RegularBPlusTree<Key, Value, MemorySpace, Placement>::Snapshot
   Snapshot(std::shared_ptr<const Version> version, NodeSearch how,
            bool has_ranks)
       : version_(std::move(version)), how_(how), has_ranks_(has_ranks) {}
-
-  template <class Nodes>
-  Router router_of(const Nodes& nodes) const {
-    const auto& top = version_->top();
-    Router router;
-    router.inner = nodes.inner.data();
-    router.children = nodes.children.data();
-    router.last = nodes.last.data();
-    router.root = top.root;
-    router.last_leaf = top.last_leaf;
-    router.height = top.height;
-    router.how = how_;
-    router.fit_guesses(top.size, version_->pools().leaves());
-    return router;
-  }
 
   std::shared_ptr<const Version> version_;
   NodeSearch how_ = NodeSearch::scalar;

@@ -34,6 +34,37 @@ struct ScatterNodes {
   }
 };
 
+/// Memory through which nodes go to the device together: 4 MiB on either side,
+/// kept from batch to batch, since freeing it would fence.
+template <class MemorySpace>
+struct RegularStaging {
+  static constexpr size_type bytes = size_type{4} << 20;  ///< at once
+  /// Nodes at once: none is smaller than a line.
+  static constexpr size_type nodes = bytes / query::line_bytes;
+
+  Kokkos::View<NodeUnit*, Kokkos::HostSpace> packed;  ///< nodes
+  Kokkos::View<NodeUnit*, MemorySpace> arrived;       ///< the same
+  Kokkos::View<std::uint32_t*, MemorySpace> places;   ///< where they belong
+
+  /// Allocates it.
+  template <class Exec>
+  void reserve(const Exec& space) {
+    if (places.extent(0) == nodes) return;
+    const std::string prefix = "kindex::RegularBPlusTree::";
+    constexpr size_type units = bytes / sizeof(NodeUnit);
+    // By the host: an instance of a GPU cannot.
+    packed = Kokkos::View<NodeUnit*, Kokkos::HostSpace>(
+        Kokkos::view_alloc(Kokkos::WithoutInitializing, prefix + "packed"),
+        units);
+    const auto alloc = [&](const char* what) {
+      return Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
+                                prefix + what);
+    };
+    arrived = Kokkos::View<NodeUnit*, MemorySpace>(alloc("arrived"), units);
+    places = Kokkos::View<std::uint32_t*, MemorySpace>(alloc("places"), nodes);
+  }
+};
+
 /// A copy of the inner nodes in another memory, in the same places.
 template <class Key, class MemorySpace>
 struct RegularMirror {
@@ -60,16 +91,29 @@ struct RegularMirror {
     grow(space, children, pools.children);
   }
 
-  /// Copies nodes together: packed, copied and put in place, so many at once
-  /// that some MiB are on their way. Fences `space`. Returns how many bytes.
+  /// Copies the first nodes of all pools. Fences `space`.
   template <class Exec, class Pools>
-  size_type send(const Exec& space, const Pools& pools,
-                 const RegularDraft& draft, const HostLoop& loop) const {
-    return send(space, pools.last, last, Shape::last_node_keys,
+  void send_first(const Exec& space, const Pools& pools, size_type leaves,
+                  size_type inner_nodes) const {
+    send_range(space, pools.last, last, Shape::last_node_keys, 0, leaves);
+    send_range(space, pools.inner, inner, Shape::inner_node_keys, 0,
+               inner_nodes);
+    send_range(space, pools.children, children, Shape::fan_out, 0, inner_nodes);
+    space.fence("kindex::RegularBPlusTree::send_nodes");
+  }
+
+  /// Copies nodes together: packed, copied and put in place, as many at once as
+  /// `staging` holds. Fences `space`. Returns how many bytes.
+  template <class Exec, class Pools>
+  size_type send(const Exec& space, RegularStaging<MemorySpace>& staging,
+                 const Pools& pools, const RegularDraft& draft,
+                 const HostLoop& loop) const {
+    staging.reserve(space);
+    return send(space, staging, pools.last, last, Shape::last_node_keys,
                 draft.new_leaves, loop) +
-           send(space, pools.inner, inner, Shape::inner_node_keys,
+           send(space, staging, pools.inner, inner, Shape::inner_node_keys,
                 draft.new_inner, loop) +
-           send(space, pools.children, children, Shape::fan_out,
+           send(space, staging, pools.children, children, Shape::fan_out,
                 draft.new_inner, loop);
   }
 
@@ -79,11 +123,13 @@ struct RegularMirror {
                             const RegularDraft& draft) const {
     size_type bytes = 0;
     for (const std::uint32_t node : draft.new_leaves)
-      bytes += send_one(space, pools.last, last, Shape::last_node_keys, node);
+      bytes += send_range(space, pools.last, last, Shape::last_node_keys, node,
+                          size_type{node} + 1);
     for (const std::uint32_t node : draft.new_inner) {
-      bytes +=
-          send_one(space, pools.inner, inner, Shape::inner_node_keys, node);
-      bytes += send_one(space, pools.children, children, Shape::fan_out, node);
+      bytes += send_range(space, pools.inner, inner, Shape::inner_node_keys,
+                          node, size_type{node} + 1);
+      bytes += send_range(space, pools.children, children, Shape::fan_out, node,
+                          size_type{node} + 1);
     }
     space.fence("kindex::RegularBPlusTree::send_nodes");
     return bytes;
@@ -107,50 +153,38 @@ struct RegularMirror {
   }
 
   template <class Exec, class T>
-  static size_type send_one(const Exec& space,
-                            const Kokkos::View<T*, Kokkos::HostSpace>& from,
-                            const Array<T>& to, size_type size,
-                            size_type node) {
-    const Range range(node * size, (node + 1) * size);
-    Kokkos::deep_copy(space, Kokkos::subview(to, range),
-                      Kokkos::subview(from, range));
-    return size * sizeof(T);
+  static size_type send_range(const Exec& space,
+                              const Kokkos::View<T*, Kokkos::HostSpace>& from,
+                              const Array<T>& to, size_type size,
+                              size_type begin, size_type end) {
+    const Range range(begin * size, end * size);
+    if (begin < end)
+      Kokkos::deep_copy(space, Kokkos::subview(to, range),
+                        Kokkos::subview(from, range));
+    return (end - begin) * size * sizeof(T);
   }
 
   template <class Exec, class T>
   static size_type send(const Exec& space,
+                        const RegularStaging<MemorySpace>& staging,
                         const Kokkos::View<T*, Kokkos::HostSpace>& from,
                         const Array<T>& to, size_type size,
                         const std::vector<std::uint32_t>& nodes,
                         const HostLoop& loop) {
-    static_assert(query::line_bytes % sizeof(NodeUnit) == 0);
     const size_type units = size * sizeof(T) / sizeof(NodeUnit);
-    const size_type at_once =
-        std::max<size_type>(1, (size_type{4} << 20) / (size * sizeof(T)));
-    const size_type room = std::min<size_type>(at_once, nodes.size());
-    if (room == 0) return 0;
-    const auto alloc = [&](const char* what) {
-      return Kokkos::view_alloc(
-          Kokkos::WithoutInitializing,
-          std::string("kindex::RegularBPlusTree::") + what);
-    };
-    const Kokkos::View<NodeUnit*, Kokkos::HostSpace> packed(
-        alloc("packed_nodes"), room * units);
-    const Kokkos::View<NodeUnit*, MemorySpace> arrived(alloc("arrived_nodes"),
-                                                       room * units);
-    const Kokkos::View<std::uint32_t*, MemorySpace> places(
-        alloc("places_of_nodes"), room);
+    const size_type room =
+        RegularStaging<MemorySpace>::bytes / (size * sizeof(T));
     const auto* const source = reinterpret_cast<const NodeUnit*>(from.data());
     for (size_type begin = 0; begin < nodes.size(); begin += room) {
       const size_type count = std::min<size_type>(room, nodes.size() - begin);
       loop("pack_nodes", count, [&](size_type i) {
         std::copy_n(source + nodes[begin + i] * units, units,
-                    packed.data() + i * units);
+                    staging.packed.data() + i * units);
       });
       const Range range(0, count * units);
-      Kokkos::deep_copy(space, Kokkos::subview(arrived, range),
-                        Kokkos::subview(packed, range));
-      Kokkos::deep_copy(space, Kokkos::subview(places, Range(0, count)),
+      Kokkos::deep_copy(space, Kokkos::subview(staging.arrived, range),
+                        Kokkos::subview(staging.packed, range));
+      Kokkos::deep_copy(space, Kokkos::subview(staging.places, Range(0, count)),
                         Kokkos::View<const std::uint32_t*, Kokkos::HostSpace,
                                      Kokkos::MemoryTraits<Kokkos::Unmanaged>>(
                             nodes.data() + begin, count));
@@ -158,8 +192,9 @@ struct RegularMirror {
           "kindex::RegularBPlusTree::scatter_nodes",
           Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>(
               space, 0, count * units),
-          ScatterNodes{arrived.data(), places.data(),
+          ScatterNodes{staging.arrived.data(), staging.places.data(),
                        reinterpret_cast<NodeUnit*>(to.data()), units});
+      // Before the next ones are packed.
       space.fence("kindex::RegularBPlusTree::send_nodes");
     }
     return nodes.size() * size * sizeof(T);
