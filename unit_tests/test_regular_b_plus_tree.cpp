@@ -342,6 +342,27 @@ TYPED_TEST(RegularHybrids, AnswersAfterBuildsAtAnyFill) {
   EXPECT_TRUE(failures.empty()) << failures.text();
 }
 
+/// Buckets that are full or not, and more of them than buffers.
+TYPED_TEST(RegularHybrids, BucketsOfAllSizes) {
+  using Exec = TypeParam;
+  std::mt19937_64 rng(15);
+  auto keys = draw<std::uint64_t>(Pattern::random, 50000, 0, rng);
+  std::sort(keys.begin(), keys.end());
+  auto queries = queries_around(keys);
+  const HybridTree<std::uint64_t, Exec> index(Exec{}, kindex::sorted,
+                                              to_device<Host>(keys));
+  Failures failures;
+  for (const size_type bucket : {16384, 64, 7, 1}) {
+    queries.resize(std::min<std::size_t>(queries.size(), 50 * bucket + 3));
+    const Asked<Host, std::uint64_t> asked("random", keys, queries);
+    const kindex::HostBatches batches(
+        Exec{}, kindex::PipelineOptions().set_bucket_size(bucket));
+    failures +=
+        check_bulk_answers(index, asked, std::to_string(bucket), batches);
+  }
+  EXPECT_TRUE(failures.empty()) << failures.text();
+}
+
 /// Ways that lines are searched never change a result.
 TEST(RegularBPlusTree, SameInAllWays) {
   std::mt19937_64 rng(6);
@@ -910,6 +931,34 @@ TEST(RegularBPlusTree, GuessesOfManyEntriesFit) {
         }
     }
   }
+}
+
+/// Trivially copyable, and that is all.
+struct Named {
+  std::uint32_t name;
+  KOKKOS_FUNCTION explicit Named(std::uint32_t n) : name(n) {}
+};
+
+TEST(RegularBPlusTree, ValuesNeedNoDefault) {
+  using Values = Kokkos::View<Named*, Kokkos::HostSpace>;
+  const auto values_of = [](std::size_t n, std::uint32_t first) {
+    const Values values(
+        Kokkos::view_alloc(Kokkos::WithoutInitializing, "test::values"), n);
+    for (std::uint32_t i = 0; i < n; ++i) values(i) = Named(first + i);
+    return values;
+  };
+  kindex::RegularBPlusTree<int, Named, Kokkos::HostSpace> index(
+      Host{}, to_device<Host>(std::vector<int>{5, 3}), values_of(2, 100));
+  index.insert(Host{}, to_device<Host>(std::vector<int>{4, 3}),
+               values_of(2, 200));
+  index.update(Host{}, to_device<Host>(std::vector<int>{5}), values_of(1, 300));
+  const Values found = values_of(4, 0);
+  index.find(Host{}, to_device<Host>(std::vector<int>{3, 4, 5, 6}), found,
+             Named(7));
+  EXPECT_EQ(found(0).name, 101u);
+  EXPECT_EQ(found(1).name, 200u);
+  EXPECT_EQ(found(2).name, 300u);
+  EXPECT_EQ(found(3).name, 7u);
 }
 
 TEST(RegularBPlusTree, TypesAreDeduced) {

@@ -35,7 +35,9 @@ struct RegularBPlusTreeOptions {
 /// How a batch of operations changes a RegularBPlusTree. Never changes what
 /// comes out.
 enum class UpdateMethod {
-  automatic,  ///< chosen by the size of the batch
+  /// Chosen by the size of the batch, so that readers see all of it or nothing,
+  /// unless groups are smaller than most_synchronised.
+  automatic,
   /// All threads of the host change the tree, then inner nodes that are new go
   /// to the device together; readers see the whole batch or nothing.
   asynchronous,
@@ -91,6 +93,8 @@ struct UpdateOptions {
 /// queries from one version; snapshot() keeps one for several calls. A verb on
 /// an execution space that returns before its kernels end (no host space that
 /// Kokkos has by default does) needs a snapshot that lives as long.
+///
+/// A leaf has the values of all of its places: large ones make large leaves.
 ///
 /// Cost of a batch on n entries: sort it (asynchronous: all of it, with all
 /// threads), read and write each leaf that changes (2 to 16 KiB, with values)
