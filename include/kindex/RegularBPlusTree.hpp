@@ -140,11 +140,12 @@ class RegularBPlusTree
   /// Most entries of a leaf.
   static constexpr int leaf_entries = Shape::leaf_keys;
   /// Batches up to this many operations are synchronised by
-  /// UpdateMethod::automatic. Measured with 2 threads of an Intel Xeon that had
-  /// other work, 2^22 keys of 8 bytes, operations all over them, by
-  /// kindex_bench: below 256 operations, one thread alone is up to ten times
-  /// faster than two that have to be woken, at 1024 to 16384 both are as fast,
-  /// from 65536 on all threads together are more than twice as fast.
+  /// UpdateMethod::automatic. Measured with the 2 threads of an Intel Xeon that
+  /// had other work, 2^22 keys of 8 bytes, operations all over them: up to 256,
+  /// one thread alone is as fast as two that have to be woken, or up to ten
+  /// times faster; from 1024 to 16384 both are as fast; from 65536 on all
+  /// threads are more than twice as fast. With more threads: `kindex_bench
+  /// --ops update` says.
   static constexpr size_type most_synchronised = 1024;
 
   class Ref;
