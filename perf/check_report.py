@@ -57,11 +57,19 @@ def row(page, *cells):
 plain = [benchmark("copy", "limit", 1 << 20, "", GB_per_s=100.0),
          point("sorted_array", 4096, 2), point("sorted_array", 1 << 20, 1),
          hits("sorted_array", 64, 25.0), hits("sorted_array", 16384, 80.0)]
+def fan_out(index, millions):
+    return benchmark("range", index, 4096, "/keys:uniform/values:u32/hits:64"
+                     "/q:16/order:random", items_per_second=1.0,
+                     ns_per_lookup=1.0, bytes_per_key=8.0, GB_per_s=1.0,
+                     hits_per_second=1e6 * millions)
+
+
 variants = [point("sorted_array+fixed+pinned_10", 4096, 1),
             point("sorted_array+fixed+pinned_10", 1 << 20, 3),
             point("sorted_array+fixed+pinned_16_kib+team_sorted", 4096, 4),
             point("eytzinger_k17", 4096, 5), point("eytzinger_k9", 4096, 6),
-            point("eytzinger_k17+one_thread", 4096, 7)]
+            point("eytzinger_k17+one_thread", 4096, 7),
+            fan_out("eytzinger_k17", 500), fan_out("eytzinger_k9", 250)]
 def sent(index, transfers, billions, bucket="", **counters):
     return benchmark("lower_bound", index, 4096, "/keys:uniform/values:none"
                      f"/hit:1/q:1024/order:random/transfers:{transfers}{bucket}",
@@ -77,7 +85,8 @@ transfers = [
     sent("sorted_array", "overlapped", 3, of_link=0.75),
     sent("hybrid", "overlapped", 2, of_link=0.05, of_last_mile=0.97),
     sent("sorted_array", "overlapped", 2, "/bucket:65536"),
-    sent("sorted_array", "overlapped", 1, "/bucket:131072")]
+    sent("sorted_array", "overlapped", 1, "/bucket:131072"),
+    sent("sorted_array", "overlapped", 0.5, "/bucket:131072/buffers:1")]
 host_memory = report(plain + transfers)
 
 def swept(index, queries, microseconds, transfers="/transfers:in",
@@ -139,6 +148,8 @@ throughput = full[full.index(">Throughput<"):full.index(">Range queries against"
 
 checks = {
     "no ablations, no section": "optimisation is worth" not in without,
+    "hits of fan-outs": row(full, "eytzinger", "k17", "*0.5")
+                        and "billion hits per second" in full,
     "no sweep, no batches": "Batch size, in" not in without
                             and "batch-times" not in without,
     "resident batches need no CPU": "Batch size, in" in resident_only
@@ -183,18 +194,22 @@ checks = {
     "no transfers, no section": "Batches in host memory" not in without,
     "transfers one after the other": row(
         host_memory, "sorted_array", "Cuda", "lower_bound", "u32 uniform", "in",
-        "2¹²", "2¹⁰", "", "1,000.0", "8", "4", "25 %"),
+        "2¹²", "2¹⁰", "", "", "1,000.0", "8", "4", "25 %"),
     "overlapped transfers": row(
         host_memory, "sorted_array", "Cuda", "lower_bound", "u32 uniform",
-        "overlapped", "2¹²", "2¹⁰", "chosen", "3,000.0", "24", "12", "75 %"),
+        "overlapped", "2¹²", "2¹⁰", "chosen", "3", "3,000.0", "24", "12", "75 %"),
     "the host's part": row(
         host_memory, "hybrid", "Cuda", "lower_bound", "u32 uniform",
-        "overlapped", "2¹²", "2¹⁰", "chosen", "2,000.0", "16", "8", "5 %",
-        "97 %"),
+        "overlapped", "2¹²", "2¹⁰", "chosen", "3", "2,000.0", "16", "8",
+        "5 %", "97 %"),
     "buckets": row(
         host_memory, "sorted_array", "Cuda", "lower_bound", "u32 uniform",
-        "overlapped", "2¹²", "2¹⁰", "2¹⁶", "2,000.0", "16", "8", "")
+        "overlapped", "2¹²", "2¹⁰", "2¹⁶", "3", "2,000.0", "16", "8", "")
                and "queries per bucket" in host_memory,
+    "buckets one after the other": row(
+        host_memory, "sorted_array", "Cuda", "lower_bound", "u32 uniform",
+        "overlapped", "2¹²", "2¹⁰", "2¹⁷", "1", "500.0", "4", "2", "")
+                                   and "1 in flight" in host_memory,
     "the link": row(host_memory, "Cuda", "link to the host, both ways at once",
                     "8 bytes in, 4 back", "2¹⁰", "36", "3,000", "0.333"),
     "transfers stay out of the throughput": "3,000.0" not in host_memory[
