@@ -134,9 +134,9 @@ class LearnedIndex
   /// memory. Fences `space` once for each level, to learn its size, and for
   /// each error bound that is tried, and once to keep the first 3 KiB of the
   /// model on the host. With Strategy::automatic, indexes from 2^16 keys ask
-  /// for up to 2^21 of their own keys (a host: 2^14) by both strategies, four
-  /// times, and keep the faster one; smaller ones are concise. No result
-  /// depends on it.
+  /// for up to 2^21 of their own keys (a host: 2^14), four times level by level
+  /// and eight times by the table, which they keep unless it is 10 % slower;
+  /// smaller ones are concise. No result depends on it.
   ///
   /// \param space, keys as for SortedArray.
   /// \param options error bounds and strategy.
@@ -526,10 +526,14 @@ void LearnedIndex<Key, Value, MemorySpace, Layout>::build(
   Kokkos::parallel_for(label + "::draw_sample",
                        Range(space, 0, sample.extent(0)),
                        build::DrawKeys<Ref, Key>{ref(), sample.data()});
-  const double concise = seconds_of_batch(space, sample);
+  // Before and behind: what comes later finds a warmer device.
+  double concise = seconds_of_batch(space, sample);
   const auto cells = std::exchange(model_.cells, {});
-  // In doubt the table, which large batches are slower without.
-  if (seconds_of_batch(space, sample) > 0.95 * concise) model_.cells = cells;
+  const double complete = seconds_of_batch(space, sample);
+  model_.cells = cells;
+  concise = std::min(concise, seconds_of_batch(space, sample));
+  // In doubt the table: partitioned batches are up to a quarter slower without.
+  if (complete < 0.9 * concise) model_.cells = {};
 }
 
 template <class Key, class Value, class MemorySpace, class Layout>
