@@ -591,6 +591,10 @@ TYPED_TEST(RadixTrees, FollowChainsOfParents) {
   EXPECT_THROW(
       index.parent_chain(Exec{}, to_device<Exec>(queries), left, lengths),
       kindex::Error);
+  const Kokkos::View<Key**, Exec> wide("test::chains", 3, 128);
+  EXPECT_THROW(
+      index.parent_chain(Exec{}, three, wide, filled<std::int8_t, Exec>(3)),
+      kindex::Error);
 }
 
 /// The same verbs inside kernels.
@@ -605,6 +609,8 @@ struct WalkKernel {
                                   [&](int key, int) { note(size_type(key)); });
     ref.for_each_parent(40, 10, [&](int key) { note(size_type(key)); });
     note(ref.count(kindex::Prefix<int>{16, 28}));
+    constexpr int least = -2147483647 - 1;  // as no bits, without overflow
+    note(ref.count(kindex::Prefix<int>{16, least}) == ref.size());
     const auto match = ref.longest_prefix_match(41);
     note(match.rank);
     note(match.bits);
@@ -622,7 +628,7 @@ TYPED_TEST(RadixTrees, AnswerInsideKernels) {
       "test::WalkKernel", Kokkos::RangePolicy<Exec>(0, 1),
       WalkKernel<Exec, std::decay_t<decltype(index.ref())>>{index.ref(), seen});
   EXPECT_EQ(to_host(seen),
-            (Ranks{40, 30, 20, 30, 20, 10, 2, 3, 31, 9, 0, 0, 0, 0, 0, 0}));
+            (Ranks{40, 30, 20, 30, 20, 10, 2, 1, 3, 31, 10, 0, 0, 0, 0, 0}));
 }
 
 /// Pinned, the root's children come from scratch memory, whatever its form.

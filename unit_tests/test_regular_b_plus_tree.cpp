@@ -939,6 +939,43 @@ struct Named {
   KOKKOS_FUNCTION explicit Named(std::uint32_t n) : name(n) {}
 };
 
+/// Positions of entries are beyond size(), as leaves have room.
+TYPED_TEST(RegularHybrids, ChainsAndDescendingRanges) {
+  using Key = std::uint64_t;
+  constexpr Key n = 4000;
+  const HostView<Key> keys("test::keys", n), parents("test::parents", n);
+  for (Key i = 0; i < n; ++i) {
+    keys(i) = i;
+    parents(i) = i + 1;
+  }
+  const auto check = [&](const auto& space, const auto& index) {
+    const Kokkos::View<Key**, Kokkos::HostSpace> chains("test::chains", n, 3);
+    const HostView<int> lengths("test::lengths", n);
+    index.parent_chain(Host{}, keys, chains, lengths);
+    for (Key i = 0; i < n; ++i) {
+      ASSERT_EQ(lengths(i), static_cast<int>(std::min(n - i, Key{3}))) << i;
+      for (int l = 0; l < lengths(i); ++l)
+        ASSERT_EQ(chains(i, l), i + static_cast<Key>(l) + 1) << i;
+    }
+    const HostView<Key> lo("test::lo", 2), hi("test::hi", 2);
+    lo(0) = 10, hi(0) = 3500, lo(1) = 7, hi(1) = 6;
+    const auto hits = index.reverse_range(space, lo, hi, kindex::with_keys);
+    ASSERT_EQ(hits.values.extent(0), 3491u);
+    EXPECT_EQ(hits.offsets(2), 3491u);
+    for (std::size_t i = 0; i < 3491; ++i) {
+      ASSERT_EQ(hits.keys(i), 3500 - i);
+      ASSERT_EQ(hits.values(i), 3501 - i);
+    }
+  };
+  check(Host{}, kindex::RegularBPlusTree<Key, Key, Kokkos::HostSpace>(
+                    Host{}, keys, parents));
+  const kindex::RegularBPlusTree<Key, Key, typename TypeParam::memory_space,
+                                 Hybrid>
+      hybrid(TypeParam{}, keys, parents);
+  check(TypeParam{}, hybrid);
+  check(TypeParam{}, hybrid.snapshot());
+}
+
 TEST(RegularBPlusTree, ValuesNeedNoDefault) {
   using Values = Kokkos::View<Named*, Kokkos::HostSpace>;
   const auto values_of = [](std::size_t n, std::uint32_t first) {

@@ -314,6 +314,31 @@ TYPED_TEST(StringRadixTrees, InputIsChecked) {
   EXPECT_EQ(build({0, 2, 8}),
             "kindex::StringRadixTree: offsets(2) = 8, but chars has 7 "
             "elements");
+  EXPECT_EQ(build({9}),
+            "kindex::StringRadixTree: offsets(0) = 9, but chars has 7 "
+            "elements");
+  EXPECT_EQ(build({-7, 2}),
+            "kindex::StringRadixTree: offsets(0) = -7, but chars has 7 "
+            "elements");
+  const auto refer = [&](const std::vector<signed char>& offsets) {
+    return message_of([&] {
+      kindex::as_bytes(Exec{}, to_device<Exec>(offsets), strings.chars);
+    });
+  };
+  EXPECT_EQ(refer({0, 1, 7}), "nothing was thrown");
+  EXPECT_EQ(refer({0, 3, 2, 4}),
+            "kindex::as_bytes: offsets(2) = 2 is below offsets(1) = 3");
+  EXPECT_EQ(refer({0, 3, 99}),
+            "kindex::as_bytes: offsets(2) = 99, but chars has 7 elements");
+  const Kokkos::View<unsigned char**, Kokkos::LayoutRight, Exec> apart(
+      "test::apart", 5, 3);
+  EXPECT_EQ(message_of([&] {
+              kindex::as_bytes(Exec{},
+                               to_device<Exec>(std::vector<int>{0, 1, 2}),
+                               Kokkos::subview(apart, Kokkos::ALL, 1));
+            }),
+            "kindex::as_bytes: chars has a stride of 3; the bytes of a string "
+            "stand one behind the other");
   EXPECT_EQ(message_of([&] {
               TreeOn<Exec>(Exec{}, kindex::sorted, strings.offsets,
                            strings.chars);

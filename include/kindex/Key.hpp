@@ -231,11 +231,12 @@ KOKKOS_FUNCTION Bits leading_bits(const Bits& bits, int count, bool fill) {
     return {leading_bits(bits.hi, count < 64 ? count : 64, fill),
             leading_bits(bits.lo, count < 64 ? 0 : count - 64, fill)};
   } else {
+    if (count < 0) count = 0;
     const int rest = 8 * int(sizeof(Bits)) - count;
     const Bits ones = static_cast<Bits>(~Bits{0});
     if (rest <= 0) return bits;
     const Bits low =
-        count <= 0 ? ones : static_cast<Bits>((Bits{1} << rest) - 1);
+        count == 0 ? ones : static_cast<Bits>((Bits{1} << rest) - 1);
     return static_cast<Bits>(fill ? (bits | low) : (bits & Bits(~low)));
   }
 }

@@ -100,9 +100,10 @@ struct UpdateOptions {
 /// threads), read and write each leaf that changes (2 to 16 KiB, with values)
 /// and the inner nodes above, allocate twice its keys, values and numbers.
 /// Asynchronous batches that change all leaves need memory for a second tree.
-/// Nodes are written again when no reader has them; pools grow to the double,
-/// and never shrink. The first verb after a batch that needs ranks (all but
-/// `find` and `contains`, and ref()) reads and writes some 25 bytes per leaf.
+/// Nodes are written again when no reader has them, nor an older version; pools
+/// grow to the double, and never shrink. The first verb after a batch that
+/// needs ranks (all but `find` and `contains`, and ref()) reads and writes some
+/// 25 bytes per leaf.
 ///
 /// Errors: what throws Error throws before anything changes. Where memory runs
 /// out, an asynchronous batch leaves the index as it was, a synchronised one as
@@ -282,7 +283,8 @@ class RegularBPlusTree
   // ---- versions -------------------------------------------------------------
 
   /// The index as it is now, with all verbs, whatever operations do later.
-  /// Costs nothing but the memory of nodes that are replaced while it lives.
+  /// Costs nothing but memory: no node that is replaced while it lives is
+  /// written again, be it newer than the snapshot or not.
   Snapshot snapshot() const { return Snapshot(now(), how(), true); }
 
   /// The same, with `find` and `contains` only: it makes no ranks.

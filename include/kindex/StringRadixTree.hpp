@@ -67,7 +67,7 @@ class StringRadixTree
   ///
   /// \param space the instance on which the index is built.
   /// \param offsets n + 1 integers: string i has the elements `offsets(i)` to
-  ///   `offsets(i + 1)` - 1 of `chars`, at most 2^32 - 1; without an element,
+  ///   `offsets(i + 1)` - 1 of `chars`, at most 2^31 - 1; without an element,
   ///   there are no strings.
   /// \param chars bytes, one behind the other.
   /// \param options when strings share a leaf.
@@ -315,14 +315,16 @@ class StringRadixTree<Value, MemorySpace>::Ref
 namespace impl {
 
 /// Refers to the strings of offsets and chars.
+template <class Offset>
 struct ReferToStrings {
-  query::Strided<const size_type> offsets;
+  query::Strided<const Offset> offsets;
   const unsigned char* chars;
   Bytes* bytes;
 
   KOKKOS_FUNCTION void operator()(size_type i) const {
-    bytes[i] = {chars + offsets(i),
-                static_cast<std::uint32_t>(offsets(i + 1) - offsets(i)),
+    const auto begin = static_cast<size_type>(offsets(i));
+    const auto end = static_cast<size_type>(offsets(i + 1));
+    bytes[i] = {chars + begin, static_cast<std::uint32_t>(end - begin),
                 Edge::at};
   }
 };
@@ -331,19 +333,29 @@ struct ReferToStrings {
 
 /// Queries of offsets and chars: element i refers to the `offsets(i + 1) -
 /// offsets(i)` bytes from `chars(offsets(i))` on, which must stay alive and in
-/// place. One kernel on `space` and one allocation.
+/// place. One kernel on `space` and one allocation; where the offsets are
+/// checked, another kernel and a fence.
 ///
 /// \param space an instance whose memory space `chars` is in.
-/// \param offsets m + 1 ascending elements of size_type.
+/// \param offsets m + 1 ascending integers.
 /// \param chars a contiguous View of bytes.
+/// \param check whether offsets are checked. Where they are not, wrong ones are
+///   undefined behaviour.
+/// \throws Error if `chars` is not contiguous, if an offset is below the one
+///   before or above the size of `chars`, or if a string has more than 2^31 - 1
+///   bytes.
 template <class Exec, class Offsets, class Chars>
 Kokkos::View<Bytes*, typename Exec::memory_space> as_bytes(
-    const Exec& space, const Offsets& offsets, const Chars& chars) {
-  static_assert(
-      std::is_same_v<typename Offsets::non_const_value_type, size_type> &&
-          sizeof(typename Chars::value_type) == 1,
-      "kindex: strings are offsets of size_type and bytes");
+    const Exec& space, const Offsets& offsets, const Chars& chars,
+    Check check = Check::on) {
+  static_assert(std::is_integral_v<typename Offsets::non_const_value_type> &&
+                    sizeof(typename Chars::value_type) == 1,
+                "kindex: strings are integers as offsets, and bytes");
+  const std::string label = "kindex::as_bytes";
   const auto o = query::as_input(query::strided<Exec>(offsets));
+  const auto c = query::strided<Exec>(chars);
+  build::check_stride(label, c);
+  if (check == Check::on) build::check_offsets(label, space, o, c.size);
   const size_type m = o.size == 0 ? 0 : o.size - 1;
   const Kokkos::View<Bytes*, typename Exec::memory_space> bytes(
       Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
@@ -352,10 +364,8 @@ Kokkos::View<Bytes*, typename Exec::memory_space> as_bytes(
   Kokkos::parallel_for(
       "kindex::as_bytes",
       Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>(space, 0, m),
-      impl::ReferToStrings{o,
-                           reinterpret_cast<const unsigned char*>(
-                               query::strided<Exec>(chars).data),
-                           bytes.data()});
+      impl::ReferToStrings<typename Offsets::non_const_value_type>{
+          o, reinterpret_cast<const unsigned char*>(c.data), bytes.data()});
   return bytes;
 }
 

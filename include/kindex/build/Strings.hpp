@@ -29,24 +29,78 @@ struct StringsRef {
   }
 };
 
-/// Copies offsets and flags the first that are no strings in `chars` chars.
+/// Copies offsets.
 template <class Offset>
 struct TakeOffsets {
   query::Strided<const Offset> from;
-  size_type chars;
   size_type* to;
 
+  KOKKOS_FUNCTION void operator()(size_type i) const {
+    to[i] = static_cast<size_type>(from(i));
+  }
+};
+
+/// Flags the first of offsets that are no strings in `chars` chars.
+template <class Offset>
+struct FindOffsetOffence {
+  query::Strided<const Offset> offsets;
+  size_type chars;
+
   KOKKOS_FUNCTION void operator()(size_type i, size_type& first) const {
-    const auto offset = static_cast<size_type>(from(i));
-    to[i] = offset;
-    constexpr size_type most = std::numeric_limits<std::uint32_t>::max();
+    const auto offset = static_cast<size_type>(offsets(i));
+    constexpr size_type most = std::numeric_limits<std::int32_t>::max();
     const bool offends =
         offset > chars ||
-        (i > 0 && (offset < static_cast<size_type>(from(i - 1)) ||
-                   offset - static_cast<size_type>(from(i - 1)) > most));
+        (i > 0 && (offset < static_cast<size_type>(offsets(i - 1)) ||
+                   offset - static_cast<size_type>(offsets(i - 1)) > most));
     if (offends && i < first) first = i;
   }
 };
+
+/// Throws unless offsets ascend within `chars` bytes. Fences.
+template <class Exec, class Offset>
+void check_offsets(const std::string& label, const Exec& space,
+                   const query::Strided<const Offset>& offsets,
+                   size_type chars) {
+  constexpr size_type none = std::numeric_limits<size_type>::max();
+  size_type at = none;
+  Kokkos::parallel_reduce(
+      label + "::check_offsets",
+      Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>(space, 0,
+                                                              offsets.size),
+      FindOffsetOffence<Offset>{offsets, chars}, Kokkos::Min<size_type>(at));
+  if (at == none) return;
+  const auto fetch = [&](size_type i) {
+    Offset offset{};
+    Kokkos::deep_copy(space, Kokkos::View<Offset, Kokkos::HostSpace>(&offset),
+                      Kokkos::View<const Offset, typename Exec::memory_space,
+                                   Kokkos::MemoryTraits<Kokkos::Unmanaged>>(
+                          offsets.data + i * offsets.stride));
+    space.fence(label + "::check_offsets: the offence");
+    // Not as a character.
+    using Printed = std::conditional_t<std::is_signed_v<Offset>, std::int64_t,
+                                       std::uint64_t>;
+    return static_cast<Printed>(offset);
+  };
+  const auto own = fetch(at);
+  if (static_cast<size_type>(own) > chars)
+    kindex::impl::fail(label.c_str(), "offsets(", at, ") = ", own,
+                       ", but chars has ", chars, " elements");
+  const auto before = fetch(at - 1);
+  if (own < before)
+    kindex::impl::fail(label.c_str(), "offsets(", at, ") = ", own,
+                       " is below offsets(", at - 1, ") = ", before);
+  kindex::impl::fail(label.c_str(), "string ", at - 1, " has ", own - before,
+                     " bytes, more than 2^31 - 1");
+}
+
+/// Throws unless the bytes of a string stand one behind the other.
+template <class Chars>
+void check_stride(const std::string& label, const Chars& chars) {
+  if (chars.size > 1 && chars.stride != 1)
+    kindex::impl::fail(label.c_str(), "chars has a stride of ", chars.stride,
+                       "; the bytes of a string stand one behind the other");
+}
 
 /// Flags the first string below its predecessor.
 struct FindStringOffence {
@@ -162,7 +216,8 @@ struct PlaceRows {
 /// Seven bytes at a time, most significant first: a sort (sort_rows) of all
 /// strings by their first bytes, then of those that share them, each within its
 /// group, by the next. Fences `space` once for each such step, of which there
-/// is one for every seven bytes that two different strings share. Temporary
+/// is one for every seven bytes that two different strings share, and which
+/// reads some bytes of each string, decided or not. Temporary
 /// memory: up to 56 bytes per string and what sort_rows takes.
 template <class Row, class Exec>
 Kokkos::View<Row*, typename Exec::memory_space> sort_strings(
@@ -282,29 +337,26 @@ class Strings {
     const std::string label = std::string("kindex::") + name;
     const auto o = query::as_input(query::strided<Exec>(offsets));
     const auto c = query::strided<Exec>(chars);
-    if (c.size > 1 && c.stride != 1)
-      kindex::impl::fail(label.c_str(), "chars has a stride of ", c.stride,
-                         "; the bytes of a string stand one behind the other");
+    check_stride(label, c);
     const size_type n = o.size == 0 ? 0 : o.size - 1;
     if constexpr (std::is_same_v<Given, RowIds>) {
       check_row_ids<Value>(name, n);
     } else {
       check_value_count(name, n, given.size);
     }
+    if (o.size == 0) return;
+    check_offsets(label, space, o, c.size);
     if (n == 0) return;
-    const auto alloc = [&](const char* what) {
-      return Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
-                                label + "::" + what);
-    };
-    using Range = Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>;
-    const Kokkos::View<size_type*, MemorySpace> starts(alloc("starts"), n + 1);
-    constexpr size_type none = std::numeric_limits<size_type>::max();
-    size_type offence = none;
-    Kokkos::parallel_reduce(label + "::take_offsets", Range(space, 0, n + 1),
-                            TakeOffsets<typename Offsets::non_const_value_type>{
-                                o, c.size, starts.data()},
-                            Kokkos::Min<size_type>(offence));
-    if (offence <= n) refuse_offsets(label, space, starts, offence, c.size);
+    using Offset = typename Offsets::non_const_value_type;
+    const Kokkos::View<size_type*, MemorySpace> starts(
+        Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
+                           label + "::starts"),
+        n + 1);
+    Kokkos::parallel_for(
+        label + "::take_offsets",
+        Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>(space, 0,
+                                                                n + 1),
+        TakeOffsets<Offset>{o, starts.data()});
     const StringsRef from{starts.data(),
                           reinterpret_cast<const unsigned char*>(c.data), n};
     if (is_sorted) {
@@ -374,23 +426,6 @@ class Strings {
                      Kokkos::MemoryTraits<Kokkos::Unmanaged>>(from, count));
     space.fence("kindex::Strings::fetch");
     return to;
-  }
-
-  template <class Exec, class Starts>
-  [[noreturn]] static void refuse_offsets(const std::string& label,
-                                          const Exec& space,
-                                          const Starts& starts, size_type at,
-                                          size_type chars) {
-    const size_type own = fetch(space, starts.data() + at, 1)[0];
-    if (own > chars)
-      kindex::impl::fail(label.c_str(), "offsets(", at, ") = ", own,
-                         ", but chars has ", chars, " elements");
-    const size_type before = fetch(space, starts.data() + at - 1, 1)[0];
-    if (own < before)
-      kindex::impl::fail(label.c_str(), "offsets(", at, ") = ", own,
-                         " is below offsets(", at - 1, ") = ", before);
-    kindex::impl::fail(label.c_str(), "string ", at - 1, " has ", own - before,
-                       " bytes, more than 2^32 - 1");
   }
 
   template <class Exec>

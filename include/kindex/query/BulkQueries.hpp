@@ -328,11 +328,11 @@ class BulkQueries {
   /// chain is long, and one more. No fence, no allocation.
   ///
   /// \param space, keys as for all verbs, in memory that the instance's
-  ///   execution space can access.
+  ///   execution space can access; of the host, if the index is hybrid.
   /// \param parents a rank-2 View of keys, with a row for each of `keys`.
   /// \param lengths a View of integers.
   /// \throws Error if `parents` has not a row, or `lengths` not an element, for
-  ///   each key.
+  ///   each key; and if `lengths` cannot count the columns of `parents`.
   template <class Exec, class Keys, class Parents, class Lengths>
   void parent_chain(const Exec& space, const Keys& keys, const Parents& parents,
                     const Lengths& lengths) const {
@@ -345,16 +345,28 @@ class BulkQueries {
                                    typename Parents::memory_space>::accessible,
         "kindex: the View's memory cannot be accessed from the "
         "execution space of the instance given");
+    using Entries = std::conditional_t<std::is_same_v<Placement, InOneMemory>,
+                                       MemorySpace, Kokkos::HostSpace>;
+    static_assert(Kokkos::SpaceAccessibility<Exec, Entries>::accessible,
+                  "kindex: the index's entries cannot be accessed from the "
+                  "execution space of the instance given (those of a hybrid "
+                  "index are in host memory)");
     const auto k = as_input(strided<Exec>(keys));
     const auto l = strided_output<Exec>("kindex::parent_chain", "lengths",
                                         lengths, k.size);
     if (parents.extent(0) != k.size)
       kindex::impl::fail("kindex::parent_chain", "parents has ",
                          parents.extent(0), " rows for ", k.size, " keys");
+    using Length = typename Lengths::value_type;
+    constexpr auto most =
+        static_cast<size_type>(std::numeric_limits<Length>::max());
+    if (parents.extent(1) > most)
+      kindex::impl::fail(
+          "kindex::parent_chain", "parents has ", parents.extent(1),
+          " columns, but the elements of lengths count up to ", most);
     if (k.size == 0) return;
     const auto ref = index().ref();
-    using Kernel = FollowParents<std::decay_t<decltype(ref)>, Key,
-                                 typename Lengths::value_type>;
+    using Kernel = FollowParents<std::decay_t<decltype(ref)>, Key, Length>;
     Kokkos::parallel_for(
         label("parent_chain"),
         Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>(space, 0,

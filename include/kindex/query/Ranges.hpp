@@ -176,7 +176,10 @@ struct FillHits {
       while (hit < end) {
         const size_type shift = rank_of(hit) - hit;
         const size_type stop = place.end < end ? place.end : end;
-        if constexpr (requires { ref.positions_from(hit); }) {
+        if constexpr (requires {
+                        ref.positions_from(hit);
+                        PartOf::at(ref, hit);
+                      }) {
           while (hit < stop) {
             const auto run = ref.positions_from(hit + shift);
             const size_type left = stop - hit, length = run.second - run.first;

@@ -174,7 +174,7 @@ class RefVerbs {
                   "kindex: the keys of parents are the index's values");
     for (size_type level = 0; level < most; ++level) {
       const size_type position = locate<true>(lower_probe<Key>(key));
-      if (position >= self().size()) return;
+      if (position >= no_position(self())) return;
       const Key parent = self().value_at(position);
       if (parent == key) return;
       visit(parent);

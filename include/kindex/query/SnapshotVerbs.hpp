@@ -62,6 +62,22 @@ class SnapshotVerbs {
   auto range(Arguments&&... arguments) const {
     return now().range(std::forward<Arguments>(arguments)...);
   }
+  /// As BulkQueries::reverse_range.
+  template <class... Arguments>
+  auto reverse_range(Arguments&&... arguments) const {
+    return now().reverse_range(std::forward<Arguments>(arguments)...);
+  }
+  /// As BulkQueries::longest_prefix_match.
+  template <class... Arguments>
+  void longest_prefix_match(Arguments&&... arguments) const {
+    now().longest_prefix_match(std::forward<Arguments>(arguments)...);
+  }
+  /// As BulkQueries::parent_chain.
+  template <class... Arguments>
+  void parent_chain(Arguments&&... arguments) const {
+    for_points(arguments...)
+        .parent_chain(std::forward<Arguments>(arguments)...);
+  }
   /// As BulkQueries::for_each_in_range.
   template <class... Arguments>
   void for_each_in_range(Arguments&&... arguments) const {
