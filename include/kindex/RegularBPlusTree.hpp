@@ -141,13 +141,14 @@ class RegularBPlusTree
   /// Most entries of a leaf.
   static constexpr int leaf_entries = Shape::leaf_keys;
   /// Batches up to this many operations are synchronised by
-  /// UpdateMethod::automatic. Measured with the 2 threads of an Intel Xeon that
-  /// had other work, 2^22 keys of 8 bytes, operations all over them: up to 256,
-  /// one thread alone is as fast as two that have to be woken, or up to ten
-  /// times faster; from 1024 to 16384 both are as fast; from 65536 on all
-  /// threads are more than twice as fast. With more threads: `kindex_bench
-  /// --ops update` says.
-  static constexpr size_type most_synchronised = 1024;
+  /// UpdateMethod::automatic. Measured with the 16 cores of an H100's host,
+  /// 2^24 keys of 8 bytes, operations all over them
+  /// (perf/results/h100-updates.json): of 4 operations, one thread alone does
+  /// twice as many per second as all that have to be woken, of 16 as many; of
+  /// 64 all do twice as many, of 2^20 100 times. The same with inner nodes on
+  /// the GPU. (With 2 busy threads instead, both are as fast from 1024 to
+  /// 16384.)
+  static constexpr size_type most_synchronised = 16;
 
   class Ref;
   class Snapshot;
