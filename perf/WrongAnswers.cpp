@@ -104,7 +104,8 @@ std::string point_verdict(Fault which, ValueMode mode, Op op) {
 
 std::string range_verdict(Fault which, ValueMode mode) {
   return verdict(which, mode, [](const auto& subject) {
-    RangeRun<Key, Value, HostExec>(subject, {5, 1000, false}).verify();
+    RangeRun<Key, Value, HostExec>(subject, {Op::range, 5, 1000, false})
+        .verify();
   });
 }
 
