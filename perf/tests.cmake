@@ -197,5 +197,5 @@ if(Kindex_PYTHON AND NOT no_matplotlib)
     "${CMAKE_CURRENT_SOURCE_DIR}/check_report.py")
   kindex_add_smoke(
     report kindex_bench --keys normal:f64:10000 ${tiny} --report
-    "${CMAKE_CURRENT_BINARY_DIR}/smoke.html")
+    "${CMAKE_CURRENT_BINARY_DIR}/report.html")
 endif()
