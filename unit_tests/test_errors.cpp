@@ -11,33 +11,13 @@
 #include <string>
 #include <vector>
 
+#include "support/Errors.hpp"
 #include "support/Queries.hpp"
 
 namespace kindex_test {
 namespace {
 
 /// The message of the kindex::Error that `call` must throw.
-template <class Call>
-std::string error_of(const Call& call) {
-  try {
-    call();
-  } catch (const kindex::Error& error) {
-    return error.what();
-  } catch (const std::exception& error) {
-    ADD_FAILURE() << "another exception than kindex::Error: " << error.what();
-    return "";
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return "";
-}
-
-void expect_names(const std::string& message,
-                  const std::vector<std::string>& parts) {
-  for (const auto& part : parts)
-    EXPECT_NE(message.find(part), std::string::npos)
-        << "'" << part << "' is missing in: " << message;
-}
-
 template <class Exec>
 class Errors : public ::testing::Test {};
 TYPED_TEST_SUITE(Errors, Devices, DeviceName);
@@ -51,9 +31,9 @@ void refuses_nan() {
   host[999] = std::numeric_limits<Key>::quiet_NaN();
   const auto keys = to_device<Exec>(host);
   for (const auto& message :
-       {error_of([&] { kindex::SortedArray index(Exec{}, keys); }),
-        error_of([&] { kindex::SortedArray index(Exec{}, keys, keys); }),
-        error_of([&] {
+       {message_of([&] { kindex::SortedArray index(Exec{}, keys); }),
+        message_of([&] { kindex::SortedArray index(Exec{}, keys, keys); }),
+        message_of([&] {
           kindex::SortedArray index(Exec{}, kindex::sorted, keys);
         })}) {
     expect_names(message, {"kindex::SortedArray", "123"});
@@ -83,7 +63,7 @@ TYPED_TEST(Errors, DisorderNamesPositionAndValue) {
   using Exec = TypeParam;
   const auto keys =
       to_device<Exec>(std::vector<std::int64_t>{-7, 11, 12, 4, 40, 3});
-  expect_names(error_of([&] {
+  expect_names(message_of([&] {
                  kindex::SortedArray index(Exec{}, kindex::sorted, keys);
                }),
                {"kindex::SortedArray", "3", "4", "12"});
@@ -104,9 +84,9 @@ TYPED_TEST(Errors, KeysAndValuesOfDifferentNumber) {
   const auto keys = to_device<Exec>(std::vector<int>(17, 1));
   const auto values = to_device<Exec>(std::vector<int>(19, 1));
   expect_names(
-      error_of([&] { kindex::SortedArray index(Exec{}, keys, values); }),
+      message_of([&] { kindex::SortedArray index(Exec{}, keys, values); }),
       {"kindex::SortedArray", "17", "19"});
-  expect_names(error_of([&] {
+  expect_names(message_of([&] {
                  kindex::SortedArray index(Exec{}, kindex::sorted, keys,
                                            values);
                }),
@@ -130,34 +110,35 @@ TYPED_TEST(Errors, OutputsOfAnotherSizeThanQueries) {
              wrong = filled<size_type, Exec>(23);
   const auto values = filled<std::uint32_t, Exec>(23);
   const auto flags = filled<bool, Exec>(23);
-  expect_names(error_of([&] { index.find(space, queries, values); }),
+  expect_names(message_of([&] { index.find(space, queries, values); }),
                {"find", "21", "23"});
-  expect_names(error_of([&] { index.contains(space, queries, flags); }),
+  expect_names(message_of([&] { index.contains(space, queries, flags); }),
                {"contains", "21", "23"});
-  expect_names(error_of([&] { index.lower_bound(space, queries, wrong); }),
+  expect_names(message_of([&] { index.lower_bound(space, queries, wrong); }),
                {"lower_bound", "21", "23"});
-  expect_names(error_of([&] { index.upper_bound(space, queries, wrong); }),
+  expect_names(message_of([&] { index.upper_bound(space, queries, wrong); }),
                {"upper_bound", "21", "23"});
   expect_names(
-      error_of([&] { index.equal_range(space, queries, wrong, right); }),
+      message_of([&] { index.equal_range(space, queries, wrong, right); }),
       {"equal_range", "21", "23"});
   expect_names(
-      error_of([&] { index.equal_range(space, queries, right, wrong); }),
+      message_of([&] { index.equal_range(space, queries, right, wrong); }),
       {"equal_range", "21", "23"});
-  expect_names(error_of([&] { index.count(space, queries, wrong); }),
+  expect_names(message_of([&] { index.count(space, queries, wrong); }),
                {"count", "21", "23"});
   expect_names(
-      error_of([&] { index.range_count(space, queries, queries, wrong); }),
+      message_of([&] { index.range_count(space, queries, queries, wrong); }),
       {"range_count", "21", "23"});
   expect_names(
-      error_of([&] { index.range_count(space, queries, fewer, right); }),
+      message_of([&] { index.range_count(space, queries, fewer, right); }),
       {"range_count", "21", "20"});
-  expect_names(error_of([&] { index.range(space, queries, fewer); }),
+  expect_names(message_of([&] { index.range(space, queries, fewer); }),
                {"range", "21", "20"});
-  expect_names(
-      error_of([&] { index.range(space, queries, fewer, kindex::with_keys); }),
-      {"range", "21", "20"});
-  expect_names(error_of([&] {
+  expect_names(message_of([&] {
+                 index.range(space, queries, fewer, kindex::with_keys);
+               }),
+               {"range", "21", "20"});
+  expect_names(message_of([&] {
                  index.for_each_in_range(space, queries, fewer,
                                          IgnoreHits<Exec>{});
                }),
@@ -177,17 +158,17 @@ TYPED_TEST(Errors, RanksThatDoNotFit) {
                                   to_device<Exec>(std::vector<int>(300, 7)));
   const auto narrow = filled<std::uint8_t, Exec>(2);
   const auto enough = filled<std::int16_t, Exec>(2);
-  expect_names(error_of([&] { index.lower_bound(space, queries, narrow); }),
+  expect_names(message_of([&] { index.lower_bound(space, queries, narrow); }),
                {"lower_bound", "300"});
-  expect_names(error_of([&] { index.upper_bound(space, queries, narrow); }),
+  expect_names(message_of([&] { index.upper_bound(space, queries, narrow); }),
                {"upper_bound", "300"});
   expect_names(
-      error_of([&] { index.equal_range(space, queries, enough, narrow); }),
+      message_of([&] { index.equal_range(space, queries, enough, narrow); }),
       {"equal_range", "300"});
-  expect_names(error_of([&] { index.count(space, queries, narrow); }),
+  expect_names(message_of([&] { index.count(space, queries, narrow); }),
                {"count", "300"});
   expect_names(
-      error_of([&] { index.range_count(space, queries, queries, narrow); }),
+      message_of([&] { index.range_count(space, queries, queries, narrow); }),
       {"range_count", "300"});
   EXPECT_EQ(to_host(narrow), (std::vector<std::uint8_t>{0xA5, 0xA5}));
   index.lower_bound(space, queries, enough);
@@ -218,10 +199,10 @@ TYPED_TEST(Errors, MoreRowsThanRowIds) {
       keys(memory.data(), Kokkos::LayoutStride((std::size_t{1} << 32) + 1, 0));
   ASSERT_EQ(keys.extent(0), 4294967297u);
   for (const auto& message :
-       {error_of([&] { kindex::SortedArray index(Exec{}, keys); }),
-        error_of(
+       {message_of([&] { kindex::SortedArray index(Exec{}, keys); }),
+        message_of(
             [&] { kindex::SortedArray index(Exec{}, kindex::sorted, keys); }),
-        error_of([&] {
+        message_of([&] {
           kindex::SortedArray index(Exec{}, kindex::sorted, keys,
                                     kindex::Check::off);
         })})

@@ -20,6 +20,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/Errors.hpp"
 #include "support/HostViews.hpp"
 #include "support/Keys.hpp"
 #include "support/Queries.hpp"
@@ -340,18 +341,6 @@ struct IgnoreHits {
   template <class Key, class Value>
   KOKKOS_FUNCTION void operator()(size_type, Key, Value) const {}
 };
-
-template <class Call>
-void expect_error(const Call& call, const std::vector<std::string>& parts) {
-  try {
-    call();
-    ADD_FAILURE() << "nothing was thrown";
-  } catch (const kindex::Error& error) {
-    for (const auto& part : parts)
-      EXPECT_NE(std::string(error.what()).find(part), std::string::npos)
-          << "'" << part << "' is missing in: " << error.what();
-  }
-}
 
 TYPED_TEST(HostBatch, ErrorsLeaveResultsUntouched) {
   using Exec = TypeParam;

@@ -18,6 +18,7 @@
 
 #include "support/Asked.hpp"
 #include "support/Devices.hpp"
+#include "support/Errors.hpp"
 #include "support/HostViews.hpp"
 #include "support/Keys.hpp"
 #include "support/Recorder.hpp"
@@ -343,18 +344,6 @@ TYPED_TEST(Hybrids, RangesIntoAWorkspace) {
   EXPECT_EQ(to_host(hits.values),
             (std::vector<std::uint32_t>{1, 2, 3, 0, 1, 2, 3, 4}));
   EXPECT_EQ(to_host(hits.keys), (std::vector<int>{3, 3, 4, 2, 3, 3, 4, 10}));
-}
-
-template <class Call>
-void expect_error(const Call& call, const std::vector<std::string>& parts) {
-  try {
-    call();
-    ADD_FAILURE() << "nothing was thrown";
-  } catch (const kindex::Error& error) {
-    const std::string message = error.what();
-    for (const auto& part : parts)
-      EXPECT_NE(message.find(part), std::string::npos) << message;
-  }
 }
 
 TYPED_TEST(Hybrids, ErrorsComeBeforeAnythingIsWritten) {

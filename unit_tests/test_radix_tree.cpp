@@ -15,6 +15,7 @@
 
 #include "support/Asked.hpp"
 #include "support/Devices.hpp"
+#include "support/Errors.hpp"
 #include "support/Keys.hpp"
 #include "support/RadixReference.hpp"
 #include "support/Recorder.hpp"
@@ -353,14 +354,6 @@ TYPED_TEST(RadixTrees, BuildWithAFencePerLevel) {
 
 TYPED_TEST(RadixTrees, OptionsAndKeysAreChecked) {
   using Exec = TypeParam;
-  const auto message_of = [](const auto& build) {
-    try {
-      build();
-    } catch (const kindex::Error& error) {
-      return std::string(error.what());
-    }
-    return std::string("nothing was thrown");
-  };
   const std::vector<double> keys{1, 3, 2, std::nan("")};
   EXPECT_EQ(message_of([&] { tree_of<Exec>(keys, 0); }),
             "kindex::RadixTree: options.leaf_entries is 0, not in 1...65536");

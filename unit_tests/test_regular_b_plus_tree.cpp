@@ -19,6 +19,7 @@
 
 #include "support/Asked.hpp"
 #include "support/Devices.hpp"
+#include "support/Errors.hpp"
 #include "support/HostViews.hpp"
 #include "support/Keys.hpp"
 
@@ -782,18 +783,6 @@ TEST(RegularBPlusTree, CopiesShareAndSnapshotsStay) {
   from.insert(Host{}, keys, values);  // an index of its own
   EXPECT_EQ(from.size(), 3u);
   EXPECT_EQ(to.size(), 0u);
-}
-
-template <class Call>
-void expect_error(const Call& call, const std::vector<std::string>& parts) {
-  try {
-    call();
-    ADD_FAILURE() << "nothing was thrown";
-  } catch (const kindex::Error& error) {
-    const std::string message = error.what();
-    for (const auto& part : parts)
-      EXPECT_NE(message.find(part), std::string::npos) << message;
-  }
 }
 
 TYPED_TEST(RegularHybrids, RefuseBadInput) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "support/Devices.hpp"
+#include "support/Errors.hpp"
 #include "support/Queries.hpp"
 #include "support/RadixReference.hpp"
 
@@ -294,14 +295,6 @@ TYPED_TEST(StringRadixTrees, KeepValuesAndThePromiseOfOrder) {
 
 TYPED_TEST(StringRadixTrees, InputIsChecked) {
   using Exec = TypeParam;
-  const auto message_of = [](const auto& build) {
-    try {
-      build();
-    } catch (const kindex::Error& error) {
-      return std::string(error.what());
-    }
-    return std::string("nothing was thrown");
-  };
   const DeviceStrings<Exec> strings({"b", std::string("a\0\"", 3)});
   const auto build = [&](const std::vector<int>& offsets) {
     return message_of(
