@@ -11,6 +11,7 @@
 #include <kindex/query/AscendingRef.hpp>
 #include <kindex/query/BulkQueries.hpp>
 #include <kindex/query/Node.hpp>
+#include <kindex/query/RadixRef.hpp>
 
 #include <algorithm>
 
@@ -72,10 +73,9 @@ RadixNodeCounts node_counts(const Levels& levels) {
 ///   child refers to where the next child begins: a bound is one descent that
 ///   never turns back;
 /// - a Node48 finds its children by a set of 256 bits instead of an index of
-/// 256
-///   bytes; a Node256 of leaves has their ranks in differences of 8 bits; and
-///   of a node whose children are single entries, the set of bytes is all there
-///   is.
+///   256 bytes; a Node256 of leaves has their ranks in differences of 8 bits;
+///   and of a node whose children are single entries, the set of bytes is all
+///   there is.
 ///
 /// For keys of 4 bytes and fewer than 2^31 entries, nodes take 32 bytes
 /// (Node4), 96 (Node16), 240 (Node48), 1040 (Node256), 352 (Node256 of leaves)
@@ -316,47 +316,18 @@ class RadixTree
 /// The handle of a RadixTree in a kernel: see query::RefVerbs for its verbs.
 template <class Key, class Value, class MemorySpace, class Layout>
 class RadixTree<Key, Value, MemorySpace, Layout>::Ref
-    : public query::AscendingRef<Ref, Key, Value, Layout> {
-  using query::AscendingRef<Ref, Key, Value, Layout>::entries_;
+    : public query::RadixRef<query::AscendingRef<Ref, Key, Value, Layout>,
+                             query::FixedRadixForm<Key>> {
+  using Base = query::RadixRef<query::AscendingRef<Ref, Key, Value, Layout>,
+                               query::FixedRadixForm<Key>>;
+  using Base::entries_;
+  using Base::nodes_;
 
  public:
-  using query::AscendingRef<Ref, Key, Value, Layout>::key_at;
-  using query::AscendingRef<Ref, Key, Value, Layout>::size;
-  using pinned_type = size_type;  ///< a child of the root
-
-  /// One thread per lookup: it reads less than 16 bytes of most nodes.
-  static constexpr int lanes = 1;
-  /// The same.
-  static constexpr int most_lanes = 1;
-  /// Not measured to pay.
-  static constexpr bool sorting_pays = false;
-  /// Not measured to pay.
-  KOKKOS_FUNCTION bool partitioning_pays(bool /*finds*/) const { return false; }
+  using Base::size;
 
   /// A handle of the empty index.
   Ref() = default;
-
-  /// The positions of W keys: see query::RadixNodes::search.
-  template <bool finds, class Group, class Top, int W>
-  KOKKOS_FUNCTION void search(const Group&, const Top& top,
-                              const Key (&keys)[W],
-                              size_type (&positions)[W]) const {
-    if (size() == 0) {
-      for (int w = 0; w < W; ++w) positions[w] = 0;
-    } else {
-      nodes_.template search<finds>(top, keys, positions, *this);
-    }
-  }
-
-  /// How many children of the root are pinned: all 256 or none.
-  KOKKOS_FUNCTION size_type pinned_size(int steps, size_type most) const {
-    return size() > 0 ? nodes_.pinned_size(steps, most) : 0;
-  }
-
-  /// Where the root leads by byte i.
-  KOKKOS_FUNCTION size_type pinned_key(size_type i) const {
-    return nodes_.pinned_child(i);
-  }
 
   /// Has a host fetch the first keys of a leaf.
   KOKKOS_FUNCTION void fetch_leaf(size_type rank) const {
@@ -377,16 +348,7 @@ class RadixTree<Key, Value, MemorySpace, Layout>::Ref
         return !finds || query::holds(keys, key) ? at + below : size();
     }
     if (at >= size()) return size();
-    // A large leaf: twice as far each time, then by halves.
-    size_type length = size() - at;
-    for (size_type reach = window; reach < length; reach *= 2)
-      if (!(key_at(at + reach) < key)) length = reach;
-    while (length > 0) {
-      const size_type half = length / 2;
-      const bool is_below = key_at(at + half) < key;
-      at += is_below ? half + 1 : 0;
-      length = is_below ? length - half - 1 : half;
-    }
+    at = this->bound_from(at, window, key);
     return finds ? this->if_equal(at, key) : at;
   }
 
@@ -399,7 +361,6 @@ class RadixTree<Key, Value, MemorySpace, Layout>::Ref
                                               first);
   }
 
-  query::RadixNodes<query::FixedRadixForm<Key>> nodes_;
   bool keys_stay_ = true;
 };
 

@@ -7,6 +7,7 @@
 
 #include <kindex/RadixTree.hpp>
 #include <kindex/build/Strings.hpp>
+#include <kindex/query/RadixRef.hpp>
 #include <kindex/query/StringRadixForm.hpp>
 
 namespace kindex {
@@ -193,19 +194,12 @@ class StringRadixTree
 /// verbs. Keys are Bytes that refer to the index's memory.
 template <class Value, class MemorySpace>
 class StringRadixTree<Value, MemorySpace>::Ref
-    : public query::RefVerbs<Ref, Bytes, Value> {
-  using Base = query::RefVerbs<Ref, Bytes, Value>;
+    : public query::RadixRef<query::RankedRef<Ref, Bytes, Value>,
+                             query::StringRadixForm> {
+  using Base = query::RadixRef<query::RankedRef<Ref, Bytes, Value>,
+                               query::StringRadixForm>;
 
  public:
-  using pinned_type = size_type;  ///< a child of the root
-
-  static constexpr bool is_contiguous = true;  ///< positions are ranks
-  static constexpr int lanes = 1;              ///< one thread per lookup
-  static constexpr int most_lanes = 1;         ///< the same
-  static constexpr bool sorting_pays = false;  ///< not measured to pay
-  /// Strings are not partitioned.
-  KOKKOS_FUNCTION bool partitioning_pays(bool /*finds*/) const { return false; }
-
   /// A handle of the empty index.
   Ref() = default;
 
@@ -222,42 +216,6 @@ class StringRadixTree<Value, MemorySpace>::Ref
     }
     return values_[position];
   }
-  /// The identity.
-  KOKKOS_FUNCTION size_type rank_of(size_type position) const {
-    return position;
-  }
-  /// The identity.
-  KOKKOS_FUNCTION size_type position_of(size_type rank) const { return rank; }
-  /// A range is one run of positions.
-  KOKKOS_FUNCTION int runs() const { return 1; }
-  /// The identity.
-  KOKKOS_FUNCTION Kokkos::pair<size_type, size_type> run(int, size_type first,
-                                                         size_type last) const {
-    return {first, last};
-  }
-
-  /// The positions of W strings: see query::RadixNodes::search.
-  template <bool finds, class Group, class Top, int W>
-  KOKKOS_FUNCTION void search(const Group&, const Top& top,
-                              const Bytes (&keys)[W],
-                              size_type (&positions)[W]) const {
-    if (size() == 0) {
-      for (int w = 0; w < W; ++w) positions[w] = 0;
-    } else {
-      nodes_.template search<finds>(top, keys, positions, *this);
-    }
-  }
-
-  /// How many children of the root are pinned: all 256 or none.
-  KOKKOS_FUNCTION size_type pinned_size(int steps, size_type most) const {
-    return size() > 0 ? nodes_.pinned_size(steps, most) : 0;
-  }
-
-  /// Where the root leads by byte i.
-  KOKKOS_FUNCTION size_type pinned_key(size_type i) const {
-    return nodes_.pinned_child(i);
-  }
-
   /// Has a host fetch where the first string of a leaf begins.
   KOKKOS_FUNCTION void fetch_leaf(size_type rank) const {
     query::prefetch(&strings_.offsets[rank]);
@@ -268,17 +226,7 @@ class StringRadixTree<Value, MemorySpace>::Ref
   template <bool finds>
   KOKKOS_FUNCTION size_type search_leaf(size_type rank,
                                         const Bytes& key) const {
-    // Twice as far each time, then by halves.
-    size_type at = rank;
-    size_type length = size() - at;
-    for (size_type reach = 0; reach < length; reach = 2 * reach + 1)
-      if (!(key_at(at + reach) < key)) length = reach;
-    while (length > 0) {
-      const size_type half = length / 2;
-      const bool is_below = key_at(at + half) < key;
-      at += is_below ? half + 1 : 0;
-      length = is_below ? length - half - 1 : half;
-    }
+    const size_type at = this->bound_from(rank, 0, key);
     return finds ? this->if_equal(at, key) : at;
   }
 
@@ -309,7 +257,7 @@ class StringRadixTree<Value, MemorySpace>::Ref
 
   build::StringsRef strings_;
   const Value* values_ = nullptr;
-  query::RadixNodes<query::StringRadixForm> nodes_;
+  using Base::nodes_;
 };
 
 namespace impl {

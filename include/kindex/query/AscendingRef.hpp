@@ -6,20 +6,17 @@
 /// What the handles of indexes over ascending entries share.
 
 #include <kindex/build/Entries.hpp>
-#include <kindex/query/RefVerbs.hpp>
+#include <kindex/query/RankedRef.hpp>
 
 namespace kindex::query {
 
-/// A handle whose entries ascend, so that positions are ranks.
+/// A handle of ascending entries.
 ///
 /// \tparam Ref the handle (curiously recurring), with a `search`.
 /// \tparam Key, Value, Layout types of the index.
 template <class Ref, class Key, class Value, class Layout>
-class AscendingRef : public RefVerbs<Ref, Key, Value> {
+class AscendingRef : public RankedRef<Ref, Key, Value> {
  public:
-  /// Positions are ranks.
-  static constexpr bool is_contiguous = true;
-
   /// The number of entries.
   KOKKOS_FUNCTION size_type size() const { return entries_.size; }
   /// The key at `position`.
@@ -29,19 +26,6 @@ class AscendingRef : public RefVerbs<Ref, Key, Value> {
   /// The value at `position`.
   KOKKOS_FUNCTION Value value_at(size_type position) const {
     return entries_.value(position);
-  }
-  /// The identity.
-  KOKKOS_FUNCTION size_type rank_of(size_type position) const {
-    return position;
-  }
-  /// The identity.
-  KOKKOS_FUNCTION size_type position_of(size_type rank) const { return rank; }
-  /// A range is one run of positions.
-  KOKKOS_FUNCTION int runs() const { return 1; }
-  /// The identity.
-  KOKKOS_FUNCTION Kokkos::pair<size_type, size_type> run(int, size_type first,
-                                                         size_type last) const {
-    return {first, last};
   }
 
  protected:

@@ -110,8 +110,7 @@ struct Descending {
 /// per share it searches the offsets.
 ///
 /// \tparam PartOf ValueOfRank or KeyOfRank, maybe FromTheLast. Not both at
-/// once,
-///   which would take the registers that keep loads on their way.
+///   once, which would take the registers that keep loads on their way.
 /// \tparam Lanes threads of a warp, which fill neighbouring places.
 template <class Ref, class PartOf, int Lanes>
 struct FillHits {

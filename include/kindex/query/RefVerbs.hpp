@@ -214,7 +214,8 @@ class RefVerbs {
                : self().size();
   }
 
- private:
+ protected:
+  /// The handle itself.
   KOKKOS_FUNCTION const Ref& self() const {
     return static_cast<const Ref&>(*this);
   }
