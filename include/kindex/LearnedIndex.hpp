@@ -132,11 +132,12 @@ class LearnedIndex
   ///
   /// Sorts as SortedArray does, then fits: see build::fit_segments for its
   /// memory. Fences `space` once for each level, to learn its size, and for
-  /// each error bound that is tried, and once to keep the first 3 KiB of the
-  /// model on the host. With Strategy::automatic, indexes from 2^16 keys ask
-  /// for up to 2^21 of their own keys (a host: 2^14), four times level by level
-  /// and eight times by the table, which they keep unless it is 10 % slower;
-  /// smaller ones are concise. No result depends on it.
+  /// each error bound that is tried, once to keep the first 3 KiB of the model
+  /// on the host, and twice to make the table of cells. With
+  /// Strategy::automatic, indexes from 2^16 keys ask for up to 2^21 of their
+  /// own keys (a host: 2^14), four times level by level and eight times by the
+  /// table, which they keep unless it is 10 % slower; smaller ones are concise.
+  /// No result depends on it.
   ///
   /// \param space, keys as for SortedArray.
   /// \param options error bounds and strategy.
@@ -294,8 +295,8 @@ class LearnedIndex<Key, Value, MemorySpace, Layout>::Ref
   /// Not measured to pay.
   static constexpr bool sorting_pays = false;
   /// Whether partitions gain where they can. Measured on an H100: 2^28 keys of
-  /// 4 bytes, 23.0 instead of 19.6 billion lookups per second; 2^27 of 8, 18.1
-  /// instead of 17.9.
+  /// 4 bytes, 23.3 instead of 19.7 billion lookups per second; 2^27 of 8, 18.3
+  /// instead of 17.9 (perf/results/h100.json).
   KOKKOS_FUNCTION bool partitioning_pays(bool /*finds*/) const { return true; }
 
   /// A handle of the empty index.
