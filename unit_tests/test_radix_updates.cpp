@@ -207,6 +207,138 @@ TYPED_TEST(RadixUpdates, SplitAndMergePaths) {
   EXPECT_EQ(counts_of(index.node_counts()), (KindCounts{1, 0, 0, 0, 0, 0}));
 }
 
+/// Where nodes are, and how many entries there is room for.
+template <class Index>
+std::pair<const void*, size_type> room_of(const Index& index) {
+  return {index.levels().arena(kindex::query::RadixKind::node4).data(),
+          index.capacity()};
+}
+
+/// Entries and nodes stay in their memory while there is room, which then
+/// doubles; nothing is lost on the way.
+TYPED_TEST(RadixUpdates, RoomIsUsedAgainAndDoubles) {
+  using Exec = TypeParam;
+  using Key = std::uint32_t;
+  Model<Key> model;
+  auto index = tree_of<Exec>(std::vector<Key>{});
+  std::mt19937_64 rng(12);
+  const auto insert = [&](std::size_t size) {
+    typename Model<Key>::Batch batch;
+    std::vector<Key> keys;
+    std::vector<std::uint32_t> values;
+    for (std::size_t i = 0; i < size; ++i) {
+      keys.push_back(static_cast<Key>(rng()));
+      values.push_back(static_cast<std::uint32_t>(i));
+      batch.emplace_back(keys.back(), values.back());
+    }
+    index.insert(Exec{}, to_device<Exec>(keys), to_device<Exec>(values));
+    model.insert(batch);
+    expect_same_entries<Exec>(index, model);
+    return batch;
+  };
+  insert(1000);
+  EXPECT_EQ(index.capacity(), 1000u);
+  insert(1);
+  EXPECT_EQ(index.capacity(), 2000u);
+  insert(800);  // doubles the arenas
+  const auto room = room_of(index);
+  const auto batch = insert(100);
+  EXPECT_EQ(room_of(index), room);
+  const size_type held = index.memory_bytes();
+  EXPECT_GT(held, index.data_bytes() + index.tree_bytes());
+  // Fewer entries do not give memory back, but on demand.
+  std::vector<Key> gone;
+  for (const auto& entry : batch) gone.push_back(entry.first);
+  index.erase(Exec{}, to_device<Exec>(gone));
+  model.erase(batch);
+  expect_same_entries<Exec>(index, model);
+  EXPECT_EQ(room_of(index), room);
+  EXPECT_EQ(index.memory_bytes(), held);
+  index.shrink_to_fit(Exec{});
+  Kokkos::fence();
+  expect_same_entries<Exec>(index, model);
+  EXPECT_EQ(index.memory_bytes(), index.data_bytes() + index.tree_bytes());
+  // Room that is reserved lasts.
+  index.reserve(Exec{}, 5000);
+  EXPECT_EQ(index.capacity(), 5000u);
+  for (int i = 0; i < 4; ++i) insert(700);
+  EXPECT_EQ(index.capacity(), 5000u);
+  // A copy keeps its memory, and what is in it.
+  const auto copy = index;
+  const auto before = model;
+  const auto shared = room_of(copy);
+  insert(10);
+  expect_same_entries<Exec>(copy, before);
+  EXPECT_EQ(room_of(copy), shared);
+  EXPECT_NE(room_of(index).first, shared.first);
+  // What was moved from begins anew.
+  auto moved = std::move(index);
+  expect_same_entries<Exec>(moved, model);
+  index = {};
+  model = {};
+  EXPECT_EQ(index.capacity(), 0u);
+  EXPECT_EQ(index.memory_bytes(), 0u);
+  insert(300);
+  index.erase(Exec{}, to_device<Exec>(model.keys()));
+  index.shrink_to_fit(Exec{});
+  EXPECT_EQ(index.memory_bytes(), 0u);
+}
+
+/// Edits in more pieces than one, of entries whose values were row ids.
+TYPED_TEST(RadixUpdates, EditManyEntries) {
+  using Exec = TypeParam;
+  using Key = std::uint64_t;
+  using Entry = std::pair<Key, std::uint32_t>;
+  const auto is_below = [](const Entry& a, const Entry& b) {
+    return a.first < b.first;
+  };
+  std::vector<Key> keys((std::size_t{1} << 22) + 5);
+  std::vector<Entry> entries;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    keys[i] = 3 * i + 1;
+    entries.emplace_back(keys[i], static_cast<std::uint32_t>(i));
+  }
+  TreeOn<Key, Exec> index(Exec{}, kindex::sorted, to_device<Exec>(keys));
+  const auto expect_entries = [&] {
+    const auto all = index.range(Exec{}, to_device<Exec>(std::vector<Key>{0}),
+                                 to_device<Exec>(std::vector<Key>{~Key{0}}),
+                                 kindex::with_keys);
+    const auto got_keys = to_host(all.keys);
+    const auto got_values = to_host(all.values);
+    ASSERT_EQ(index.size(), entries.size());
+    ASSERT_EQ(got_keys.size(), entries.size());
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < entries.size(); ++i)
+      if (Entry(got_keys[i], got_values[i]) != entries[i]) ++wrong;
+    EXPECT_EQ(wrong, 0u);
+  };
+  // Before all, among them, in runs and behind all.
+  std::vector<Key> batch{0, ~Key{0}};
+  for (Key i = 0; i < 1000; ++i) {
+    batch.push_back(i * i * 12);
+    batch.push_back(7000000 + i % 3);
+  }
+  for (const Key key : batch) entries.emplace_back(key, 7);
+  std::stable_sort(entries.begin(), entries.end(), is_below);
+  index.insert(Exec{}, to_device<Exec>(batch),
+               to_device<Exec>(std::vector<std::uint32_t>(batch.size(), 7)));
+  expect_entries();
+  std::sort(batch.begin(), batch.end());
+  entries.erase(std::remove_if(entries.begin(), entries.end(),
+                               [&](const Entry& entry) {
+                                 return std::binary_search(
+                                     batch.begin(), batch.end(), entry.first);
+                               }),
+                entries.end());
+  EXPECT_LT(entries.size(), keys.size());  // a key that was there before
+  index.erase(Exec{}, to_device<Exec>(batch));
+  expect_entries();
+  index.update(Exec{}, to_device<Exec>(keys),
+               to_device<Exec>(std::vector<std::uint32_t>(keys.size(), 5)));
+  for (Entry& entry : entries) entry.second = 5;
+  expect_entries();
+}
+
 TYPED_TEST(RadixUpdates, RefusedUpdatesChangeNothing) {
   using Exec = TypeParam;
   auto index = tree_of<Exec>(std::vector<double>{1, 2, 3});

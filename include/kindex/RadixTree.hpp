@@ -106,6 +106,10 @@ class RadixTree
   /// Entries of a leaf that are read at once: a sector of memory.
   static constexpr int window = std::max(1, 32 / entry_bytes);
   static constexpr size_type block = window;
+  using Entry = build::Entry<Key, Value>;
+  /// Entries that are edited at a time: two pieces and what they replace fit a
+  /// GPU's cache of 50 MB with pairs of 4 bytes each.
+  static constexpr size_type piece = (size_type{1} << 20) / block * block;
 
  public:
   class Ref;
@@ -131,7 +135,7 @@ class RadixTree
             const RadixTreeOptions& options = {})
       : RadixTree(options) {
     entries_ = Storage::from_unsorted(name(), space, keys, block);
-    build(space, options);
+    rebuild(space);
   }
 
   /// Builds from keys in any order and their values.
@@ -144,7 +148,7 @@ class RadixTree
       const RadixTreeOptions& options = {})
       : RadixTree(options) {
     entries_ = Storage::from_unsorted(name(), space, keys, values, block);
-    build(space, options);
+    rebuild(space);
   }
 
   /// Builds from ascending keys; values are the row ids 0...n-1, which SoA does
@@ -158,7 +162,7 @@ class RadixTree
             Check check = Check::on, const RadixTreeOptions& options = {})
       : RadixTree(options) {
     entries_ = Storage::from_sorted(name(), space, keys, check, block);
-    build(space, options);
+    rebuild(space);
   }
 
   /// Builds from ascending keys and their values.
@@ -171,25 +175,35 @@ class RadixTree
       Check check = Check::on, const RadixTreeOptions& options = {})
       : RadixTree(options) {
     entries_ = Storage::from_sorted(name(), space, keys, values, check, block);
-    build(space, options);
+    rebuild(space);
   }
 
   /// Adds entries, each behind all that are equal, those of a batch in its
   /// order: as std::multimap does.
   ///
-  /// Sorts the batch, finds its places by a batch of upper_bound, merges it
-  /// with the entries, and makes the tree anew: the result is that of building
-  /// from all entries. Copies of the index made before, and refs, keep what
-  /// they had.
+  /// Sorts the batch, finds its places by a batch of upper_bound, moves the
+  /// entries behind them apart where they are, and makes the tree anew in its
+  /// arenas: the result is that of building from all entries. Positions are
+  /// ranks, so that nearly all nodes change with any batch.
   ///
-  /// Cost: the sort (see build::sort_rows), m searches, all entries read once
-  /// and written twice, and a build from ascending entries. Temporary memory:
-  /// all keys and values once more. Fences `space` as the constructor does.
+  /// Entries and nodes stay where they are while there is room for them; what
+  /// is full moves to memory of twice the size (see reserve), and leaves none.
+  /// Copies of the index made before keep what they had: while there are some,
+  /// an update takes other memory. Refs taken before are not valid any more,
+  /// and other instances must have ended with them.
+  ///
+  /// Cost: the sort (see build::sort_rows), m searches, the entries behind the
+  /// first insertion read and written once, in pieces that stay in the cache in
+  /// between, and a build from ascending entries. Temporary memory: two pieces
+  /// of 2^20 entries, and that of the sort and of the build. Fences `space` as
+  /// the constructor does.
   ///
   /// \param space, keys as for the constructor: m keys.
   /// \param values m values, in the order of the keys.
   /// \throws Error for NaN, or if there is not one value per key; the index is
-  ///   as it was.
+  ///   as it was. If memory runs out, that is true as well, but when it does so
+  ///   for the nodes: then the entries are there, and the index answers,
+  ///   slowly.
   template <class Exec, class Keys, class Values>
   void insert(const Exec& space, const Keys& keys, const Values& values);
 
@@ -197,31 +211,60 @@ class RadixTree
   ///
   /// Otherwise as insert; one fence more, for the number of entries that stay.
   ///
-  /// \throws Error for NaN; the index is as it was.
+  /// \throws Error for NaN; the index is as it was. std::bad_alloc as insert.
   template <class Exec, class Keys>
   void erase(const Exec& space, const Keys& keys);
 
   /// Gives all entries whose key equals `keys(i)` the value `values(i)`, if
   /// there are any; of equal keys in the batch, the last one wins.
   ///
-  /// The tree stays as it is; entries are copied, once in and twice out. No
-  /// fence but that of the sort.
+  /// Values are written where they are, unless a copy of the index shares them
+  /// or they are row ids that are not stored: then the entries are copied
+  /// first. The tree stays as it is. No fence but that of the sort.
   ///
   /// \throws Error as insert.
   template <class Exec, class Keys, class Values>
   void update(const Exec& space, const Keys& keys, const Values& values);
 
+  /// Has room for `entries` entries, which no copy shares, so that updates
+  /// allocate no memory for entries until there are more. Nodes have the room
+  /// that they had at their most.
+  ///
+  /// Cost: if there is less room, that memory, and one kernel that copies the
+  /// entries.
+  template <class Exec>
+  void reserve(const Exec& space, size_type entries) {
+    entries_.make_room(name(), space, entries, entries, block);
+  }
+
+  /// Gives back the memory of free room: what is used is copied.
+  template <class Exec>
+  void shrink_to_fit(const Exec& space) {
+    if (entries_.capacity() > Storage::slots(size(), block)) {
+      Storage less;
+      if (size() > 0) less = entries_.copied(name(), space, block);
+      entries_ = less;
+    }
+    levels_.shrink_to_fit(space);
+  }
+
+  /// The number of entries for which there is memory.
+  size_type capacity() const { return entries_.capacity(); }
+
   /// The number of entries.
   size_type size() const { return entries_.size(); }
 
-  /// Bytes that the index holds.
-  size_type memory_bytes() const { return data_bytes() + tree_bytes(); }
+  /// Bytes that the index holds: data_bytes(), tree_bytes(), and the free room
+  /// that updates leave.
+  size_type memory_bytes() const {
+    return entries_.memory_bytes() + levels_.memory_bytes();
+  }
 
   /// Bytes of keys and values, with up to 32 bytes of padding.
-  size_type data_bytes() const { return entries_.memory_bytes(); }
+  size_type data_bytes() const { return entries_.used_bytes(block); }
 
   /// Bytes of the nodes: the sum of node_counts() by the size of each form.
-  size_type tree_bytes() const { return levels_.memory_bytes(); }
+  size_type tree_bytes() const { return levels_.node_bytes(); }
 
   /// The most nodes on a way from the root to a leaf.
   int height() const { return levels_.height(); }
@@ -250,14 +293,14 @@ class RadixTree
  private:
   /// An empty index, once the options are checked.
   explicit RadixTree(const RadixTreeOptions& options)
-      : leaf_entries_(
-            impl::checked_leaf_entries("kindex::RadixTree", options)) {}
+      : leaf_entries_(impl::checked_leaf_entries("kindex::RadixTree", options)),
+        wide_references_(options.wide_references) {}
 
   template <class Exec>
-  void build(const Exec& space, const RadixTreeOptions& options) {
-    levels_ = Levels(space, "kindex::RadixTree",
-                     build::RadixKeys<typename Storage::Ref>{entries_.ref()},
-                     size(), leaf_entries_, options.wide_references);
+  void rebuild(const Exec& space) {
+    levels_.rebuild(space, "kindex::RadixTree",
+                    build::RadixKeys<typename Storage::Ref>{entries_.ref()},
+                    size(), leaf_entries_, wide_references_);
   }
 
   template <class T>
@@ -289,15 +332,25 @@ class RadixTree
     return {starts.data(), starts.extent(0), counts.data()};
   }
 
-  /// Takes ascending entries, and makes their tree.
+  /// Writes the new entries that `source` says, `size` of them, for which there
+  /// is room, and makes their tree.
+  template <class Exec, class Source>
+  void edit(const Exec& space, const Source& source, size_type size,
+            bool descending, const Temporary<Entry>& staged) {
+    if (size > 0)
+      build::edit_entries("kindex::RadixTree::edit_entries", space,
+                          entries_.ref(), source, size,
+                          Storage::slots(size, block), descending,
+                          staged.data(), staged.extent(0) / 2);
+    entries_.resize(size);
+    rebuild(space);
+  }
+
+  /// Two pieces of at most `slots` entries.
   template <class Exec>
-  void take(const Exec& space, const Temporary<Key>& keys,
-            const Temporary<Value>& values) {
-    RadixTree edited{RadixTreeOptions{leaf_entries_, levels_.is_wide()}};
-    edited.entries_ =
-        Storage::from_sorted(name(), space, keys, values, Check::off, block);
-    edited.build(space, RadixTreeOptions{leaf_entries_, levels_.is_wide()});
-    *this = edited;
+  static Temporary<Entry> staging(const Exec& space, size_type slots) {
+    return temporary<Entry>(space, "staged",
+                            2 * std::min(piece, Storage::slots(slots, block)));
   }
 
   template <class T>
@@ -311,6 +364,7 @@ class RadixTree
   Storage entries_;
   Levels levels_;
   size_type leaf_entries_ = RadixTreeOptions().leaf_entries;
+  bool wide_references_ = false;
 };
 
 /// The handle of a RadixTree in a kernel: see query::RefVerbs for its verbs.
@@ -381,13 +435,13 @@ void RadixTree<Key, Value, MemorySpace, Layout>::insert(const Exec& space,
   const size_type all = size() + batch.size();
   Temporary<size_type> counts;
   const auto of_all = plan(space, starts, all, counts);
-  const auto new_keys = temporary<Key>(space, "new_keys", all);
-  const auto new_values = temporary<Value>(space, "new_values", all);
-  Kokkos::parallel_for(
-      "kindex::RadixTree::merge_entries", Range<Exec>(space, 0, all),
-      build::MergeEntries<Ref, typename Batch::Ref, Key, Value>{
-          ref(), sorted, of_all, new_keys.data(), new_values.data()});
-  take(space, new_keys, new_values);
+  const auto staged = staging(space, all);
+  entries_.make_room(name(), space, all, 2 * capacity(), block);
+  edit(
+      space,
+      build::InsertedEntries<typename Storage::Ref, typename Batch::Ref, Entry>{
+          entries_.ref(), sorted, of_all},
+      all, true, staged);
 }
 
 template <class Key, class Value, class MemorySpace, class Layout>
@@ -413,13 +467,12 @@ void RadixTree<Key, Value, MemorySpace, Layout>::erase(const Exec& space,
   const size_type left = size() - erased;
   Temporary<size_type> counts;
   const auto of_left = plan(space, starts, left, counts);
-  const auto new_keys = temporary<Key>(space, "new_keys", left);
-  const auto new_values = temporary<Value>(space, "new_values", left);
-  Kokkos::parallel_for(
-      "kindex::RadixTree::keep_entries", Range<Exec>(space, 0, left),
-      build::KeepEntries<Ref, Key, Value>{ref(), of_left, gone.data(),
-                                          new_keys.data(), new_values.data()});
-  take(space, new_keys, new_values);
+  const auto staged = staging(space, left);
+  entries_.make_room(name(), space, size(), size(), block);
+  edit(space,
+       build::KeptEntries<typename Storage::Ref, Entry>{entries_.ref(), of_left,
+                                                        gone.data()},
+       left, false, staged);
 }
 
 template <class Key, class Value, class MemorySpace, class Layout>
@@ -434,18 +487,11 @@ void RadixTree<Key, Value, MemorySpace, Layout>::update(const Exec& space,
   const auto lower = temporary<size_type>(space, "lower", batch.size());
   const auto upper = temporary<size_type>(space, "upper", batch.size());
   this->equal_range(space, seen(sorted.keys, sorted.size), lower, upper);
-  const auto new_keys = temporary<Key>(space, "new_keys", size());
-  const auto new_values = temporary<Value>(space, "new_values", size());
-  Kokkos::parallel_for("kindex::RadixTree::copy_entries",
-                       Range<Exec>(space, 0, size()),
-                       build::CopyEntries<Ref, Key, Value>{
-                           ref(), new_keys.data(), new_values.data()});
+  entries_.make_room(name(), space, size(), size(), block);
   Kokkos::parallel_for(
       "kindex::RadixTree::update_values", Range<Exec>(space, 0, batch.size()),
-      build::UpdateValues<typename Batch::Ref, Value>{
-          sorted, lower.data(), upper.data(), new_values.data()});
-  entries_ = Storage::from_sorted(name(), space, new_keys, new_values,
-                                  Check::off, block);
+      build::UpdateValues<typename Storage::Ref, typename Batch::Ref>{
+          entries_.ref(), sorted, lower.data(), upper.data()});
 }
 
 /// \cond

@@ -7,6 +7,9 @@
 
 #include <kindex/build/Entries.hpp>
 
+#include <algorithm>
+#include <string>
+
 namespace kindex::build {
 
 /// The number of ascending `starts` not above `at`, which is from `low` to
@@ -59,25 +62,20 @@ struct StartInsertions {
   KOKKOS_FUNCTION void operator()(size_type j) const { starts[j] += j; }
 };
 
-/// Writes entries with a batch among them: the entry of change j is new, and
-/// between them come the earlier ones.
-template <class Ref, class Batch, class Key, class Value>
-struct MergeEntries {
-  Ref ref;
+/// Entries with a batch among them: the entry of change j is new, and between
+/// them come the earlier ones.
+template <class Ref, class Batch, class Entry>
+struct InsertedEntries {
+  Ref earlier;
   Batch batch;
   ChangePlan plan;
-  Key* keys;
-  Value* values;
 
-  KOKKOS_FUNCTION void operator()(size_type i) const {
+  /// New entry `i`, which was at `i` or before.
+  KOKKOS_FUNCTION Entry operator()(size_type i) const {
     const size_type before = plan.before(i);
-    if (before > 0 && plan.starts[before - 1] == i) {
-      keys[i] = batch.key(before - 1);
-      values[i] = batch.value(before - 1);
-    } else {
-      keys[i] = ref.key_at(i - before);
-      values[i] = ref.value_at(i - before);
-    }
+    if (before > 0 && plan.starts[before - 1] == i)
+      return {batch.key(before - 1), batch.value(before - 1)};
+    return {earlier.key(i - before), earlier.value(i - before)};
   }
 };
 
@@ -100,51 +98,105 @@ struct StartErasures {
   }
 };
 
-/// Writes the entries that stay.
-template <class Ref, class Key, class Value>
-struct KeepEntries {
-  Ref ref;
+/// The entries that stay.
+template <class Ref, class Entry>
+struct KeptEntries {
+  Ref earlier;
   ChangePlan plan;
   const size_type* gone;
-  Key* keys;
-  Value* values;
 
-  KOKKOS_FUNCTION void operator()(size_type i) const {
+  /// New entry `i`, which was at `i` or behind.
+  KOKKOS_FUNCTION Entry operator()(size_type i) const {
     const size_type before = plan.before(i);
     const size_type from = before > 0 ? i + gone[before - 1] : i;
-    keys[i] = ref.key_at(from);
-    values[i] = ref.value_at(from);
+    return {earlier.key(from), earlier.value(from)};
   }
 };
 
-/// Writes all entries.
-template <class Ref, class Key, class Value>
-struct CopyEntries {
-  Ref ref;
-  Key* keys;
-  Value* values;
+/// Stages the new entries of one piece of the slots while those of another,
+/// staged before, are stored.
+template <class Ref, class Entry, class Source>
+struct EditPiece {
+  Ref entries;
+  Source source;
+  size_type last;         ///< the last new entry, which padding repeats
+  Entry* staged;          ///< to be written
+  size_type stage_first;  ///< of the slots staged
+  size_type stage_end;
+  const Entry* ready;     ///< to be read
+  size_type store_first;  ///< of the slots stored
+  size_type store_end;
 
-  KOKKOS_FUNCTION void operator()(size_type i) const {
-    keys[i] = ref.key_at(i);
-    values[i] = ref.value_at(i);
+  KOKKOS_FUNCTION void operator()(size_type j) const {
+    const size_type unchanged = source.plan.starts[0];
+    const size_type in = stage_first + j;
+    if (in < stage_end && in >= unchanged)
+      staged[j] = source(in < last ? in : last);
+    const size_type out = store_first + j;
+    if (out < store_end && out >= unchanged)
+      entries.set(out, ready[j].key, ready[j].value);
   }
 };
+
+/// Edits ascending entries where they are: writes slots [0, slots) with what
+/// `source` says of `size` > 0 new entries, in pieces that stay in a cache
+/// between being read and being written.
+///
+/// \tparam Source whose entries come all from the same place or before, or all
+///   from there or behind, as `descending` says.
+/// \param staged two pieces of at least `piece` entries.
+/// \param piece a multiple of the block that padding fills.
+template <class Exec, class Ref, class Source, class Entry>
+void edit_entries(const std::string& label, const Exec& space,
+                  const Ref& entries, const Source& source, size_type size,
+                  size_type slots, bool descending, Entry* staged,
+                  size_type piece) {
+  const size_type pieces = (slots + piece - 1) / piece;
+  // Where everything moves towards the end, the last comes first, so that
+  // nothing is overwritten before it is staged.
+  const auto first = [&](size_type p) {
+    return (descending ? pieces - 1 - p : p) * piece;
+  };
+  const auto end = [&](size_type p) {
+    return std::min(first(p) + piece, slots);
+  };
+  for (size_type p = 0; p <= pieces; ++p) {
+    EditPiece<Ref, Entry, Source> kernel{entries,
+                                         source,
+                                         size - 1,
+                                         staged + p % 2 * piece,
+                                         0,
+                                         0,
+                                         staged + (p + 1) % 2 * piece,
+                                         0,
+                                         0};
+    if (p < pieces) kernel.stage_first = first(p), kernel.stage_end = end(p);
+    if (p > 0) kernel.store_first = first(p - 1), kernel.store_end = end(p - 1);
+    Kokkos::parallel_for(
+        label,
+        Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>(
+            space, 0,
+            std::max(kernel.stage_end - kernel.stage_first,
+                     kernel.store_end - kernel.store_first)),
+        kernel);
+  }
+}
 
 /// Writes the values of a sorted batch to the entries with their keys: of equal
 /// keys, the last.
-template <class Batch, class Value>
+template <class Ref, class Batch>
 struct UpdateValues {
+  Ref entries;
   Batch batch;
   const size_type* lower;
   const size_type* upper;
-  Value* values;
 
   KOKKOS_FUNCTION void operator()(size_type j) const {
     if (j + 1 < batch.size && lower[j + 1] == lower[j] &&
         upper[j + 1] == upper[j])
       return;
     for (size_type rank = lower[j]; rank < upper[j]; ++rank)
-      values[rank] = batch.value(j);
+      entries.set_value(rank, batch.value(j));
   }
 };
 

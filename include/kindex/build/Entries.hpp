@@ -59,6 +59,10 @@ struct EntriesRef<Key, Value, SoA> {
     keys[i] = key;
     if (values != nullptr) values[i] = value;
   }
+  /// Writes the value of entry `i`, where values are stored.
+  KOKKOS_FUNCTION void set_value(size_type i, const Value& value) const {
+    values[i] = value;
+  }
 };
 
 /// Each key beside its value.
@@ -75,6 +79,10 @@ struct EntriesRef<Key, Value, AoS> {
   KOKKOS_FUNCTION void set(size_type i, const Key& key,
                            const Value& value) const {
     entries[i] = {key, value};
+  }
+  /// Writes the value of entry `i`.
+  KOKKOS_FUNCTION void set_value(size_type i, const Value& value) const {
+    entries[i].value = value;
   }
 };
 
@@ -125,6 +133,18 @@ struct WriteEntries {
     const size_type last = keys.size - 1;
     const size_type row = rows(order.rank_of(i < last ? i : last));
     entries.set(i, keys(row), value_of(row));
+  }
+};
+
+/// Writes slot i of `to` as that of `from`; padding repeats the last entry.
+template <class Ref>
+struct CopySlots {
+  Ref from;
+  Ref to;
+
+  KOKKOS_FUNCTION void operator()(size_type i) const {
+    const size_type entry = i < from.size ? i : from.size - 1;
+    to.set(i, from.key(entry), from.value(entry));
   }
 };
 
@@ -184,15 +204,15 @@ class Entries {
   Entries(Entries&& other) noexcept
       : size_(std::exchange(other.size_, 0)),
         huge_bytes_(other.huge_bytes_),
-        keys_(std::move(other.keys_)),
-        values_(std::move(other.values_)),
-        pairs_(std::move(other.pairs_)) {}
+        keys_(std::exchange(other.keys_, {})),
+        values_(std::exchange(other.values_, {})),
+        pairs_(std::exchange(other.pairs_, {})) {}
   /// Takes the entries, and leaves none.
   Entries& operator=(Entries&& other) noexcept {
     const size_type size = std::exchange(other.size_, 0);
-    keys_ = std::move(other.keys_);
-    values_ = std::move(other.values_);
-    pairs_ = std::move(other.pairs_);
+    keys_ = std::exchange(other.keys_, {});
+    values_ = std::exchange(other.values_, {});
+    pairs_ = std::exchange(other.pairs_, {});
     size_ = size;
     huge_bytes_ = other.huge_bytes_;
     return *this;
@@ -250,9 +270,56 @@ class Entries {
   /// The number of entries.
   size_type size() const { return size_; }
 
+  /// The number of entries, with padding, for which there is memory.
+  size_type capacity() const {
+    const size_type held = is_soa ? keys_.extent(0) : pairs_.extent(0);
+    return held == 0 ? 0 : held - Order::front - Order::back;
+  }
+
+  /// Slots of `size` entries, with their padding.
+  static size_type slots(size_type size, const StorageForm& form) {
+    return (size + form.block - 1) / form.block * form.block;
+  }
+
+  /// Bytes of the entries and their padding: those held but for free room.
+  size_type used_bytes(const StorageForm& form) const {
+    const size_type used = slots(size_, form);
+    // Row ids that are values are not padded.
+    return is_soa ? used * sizeof(Key) +
+                        std::min(used, values_.extent(0)) * sizeof(Value)
+                  : used * sizeof(Entry<Key, Value>);
+  }
+
+  /// Has entries in ascending order stand where they may be edited: in memory
+  /// that no copy shares, with their values, and with room for `size` of them.
+  /// What they are stays. Where that takes other memory, it is for `room`
+  /// entries, and a kernel of `space` copies them.
+  template <class Exec>
+  void make_room(const char* name, const Exec& space, size_type size,
+                 size_type room, const StorageForm& form) {
+    static_assert(std::is_same_v<Order, AscendingOrder>);
+    const bool is_shared =
+        is_soa ? keys_.use_count() > 1 || values_.use_count() > 1
+               : pairs_.use_count() > 1;
+    const size_type room_of_values =
+        is_soa ? values_.extent(0) : pairs_.extent(0);
+    if (!is_shared && slots(size, form) <= std::min(capacity(), room_of_values))
+      return;
+    *this = copied(name, space, std::max(size, room), true, form);
+  }
+
+  /// The same entries in memory of their own, without free room.
+  template <class Exec>
+  Entries copied(const char* name, const Exec& space,
+                 const StorageForm& form) const {
+    return copied(name, space, size_, !is_soa || values_.extent(0) > 0, form);
+  }
+
+  /// There are `size` entries now, as many as fit, all of them written.
+  void resize(size_type size) { size_ = size; }
+
   /// Bytes held.
   size_type memory_bytes() const {
-    if (size_ == 0) return 0;
     return keys_.extent(0) * sizeof(Key) + values_.extent(0) * sizeof(Value) +
            pairs_.extent(0) * sizeof(Entry<Key, Value>);
   }
@@ -275,11 +342,8 @@ class Entries {
   Entries(const char* name, const Exec& space, size_type entries,
           bool with_values, const StorageForm& form)
       : size_(entries) {
-    const size_type size = entries == 0 ? 0
-                                        : Order::front +
-                                              (entries + form.block - 1) /
-                                                  form.block * form.block +
-                                              Order::back;
+    const size_type size =
+        entries == 0 ? 0 : Order::front + slots(entries, form) + Order::back;
     const auto alloc = [&](const char* what) {
       return Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
                                 std::string("kindex::") + name + "::" + what);
@@ -296,6 +360,21 @@ class Entries {
     if (form.pages == Pages::huge)
       huge_bytes_ = use_huge_pages(keys_) + use_huge_pages(values_) +
                     use_huge_pages(pairs_);
+  }
+
+  template <class Exec>
+  Entries copied(const char* name, const Exec& space, size_type room,
+                 bool with_values, const StorageForm& form) const {
+    static_assert(std::is_same_v<Order, AscendingOrder>);
+    Entries copy(name, space, room, with_values, form);
+    copy.size_ = size_;
+    if (size_ > 0)
+      Kokkos::parallel_for(
+          std::string("kindex::") + name + "::copy_entries",
+          Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>(
+              space, 0, slots(size_, form)),
+          CopySlots<Ref>{ref(), copy.ref()});
+    return copy;
   }
 
   /// Slots in front of the first entry, none where nothing is stored.

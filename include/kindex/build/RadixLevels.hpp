@@ -13,6 +13,7 @@
 #include <array>
 #include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace kindex::build {
@@ -405,6 +406,29 @@ class RadixLevels {
   /// No nodes.
   RadixLevels() = default;
 
+  /// Shares the nodes, as a View does.
+  RadixLevels(const RadixLevels&) = default;
+  /// Shares the nodes, as a View does.
+  RadixLevels& operator=(const RadixLevels&) = default;
+  /// Takes the nodes, and leaves none.
+  RadixLevels(RadixLevels&& other) noexcept
+      : arenas_(std::exchange(other.arenas_, {})),
+        counts_(std::exchange(other.counts_, {})),
+        root_(std::exchange(other.root_, no_nodes())),
+        height_(std::exchange(other.height_, 0)),
+        is_wide_(std::exchange(other.is_wide_, false)) {}
+  /// Takes the nodes, and leaves none.
+  RadixLevels& operator=(RadixLevels&& other) noexcept {
+    RadixLevels taken(std::move(other));
+    std::swap(arenas_, taken.arenas_);
+    std::swap(counts_, taken.counts_);
+    std::swap(root_, taken.root_);
+    std::swap(height_, taken.height_);
+    std::swap(is_wide_, taken.is_wide_);
+    return *this;
+  }
+  ~RadixLevels() = default;
+
   /// The tree of `entries` ascending keys.
   ///
   /// Three kernels and a scan per level, with a team for each node, which
@@ -418,6 +442,17 @@ class RadixLevels {
   template <class Exec, class Keys>
   RadixLevels(const Exec& space, const std::string& label, const Keys& keys,
               size_type entries, size_type most, bool wide) {
+    rebuild(space, label, keys, entries, most, wide);
+  }
+
+  /// Makes the tree of other keys. Arenas that no copy shares are used again;
+  /// those that are full become at least twice as large. If memory runs out,
+  /// there are no nodes: all entries are one leaf, which is right for any keys.
+  ///
+  /// \param space, label, keys, entries, most, wide as for the constructor.
+  template <class Exec, class Keys>
+  void rebuild(const Exec& space, const std::string& label, const Keys& keys,
+               size_type entries, size_type most, bool wide) {
     if (!wide && entries < query::RadixChild<std::uint32_t>::rank_end) {
       build<std::uint32_t>(space, label, keys, entries, most);
     } else {
@@ -426,10 +461,37 @@ class RadixLevels {
   }
 
   /// Bytes of all nodes.
+  size_type node_bytes() const {
+    size_type bytes = 0;
+    for (int k = 0; k < query::radix_kinds; ++k)
+      bytes += counts_[k] * bytes_of(static_cast<query::RadixKind>(k));
+    return bytes;
+  }
+
+  /// Bytes held: those of the nodes, and of free room in their arenas.
   size_type memory_bytes() const {
     size_type bytes = 0;
     for (const Arena& arena : arenas_) bytes += arena.extent(0);
     return bytes;
+  }
+
+  /// Leaves no free room in the arenas.
+  template <class Exec>
+  void shrink_to_fit(const Exec& space) {
+    for (int k = 0; k < query::radix_kinds; ++k) {
+      const size_type bytes =
+          counts_[k] * bytes_of(static_cast<query::RadixKind>(k));
+      Arena& arena = arenas_[k];
+      if (arena.extent(0) == bytes) continue;
+      const Arena less =
+          bytes == 0 ? Arena() : allocate(space, arena.label(), bytes);
+      if (bytes > 0)
+        Kokkos::deep_copy(
+            space, less,
+            Kokkos::subview(arena,
+                            Kokkos::pair<size_type, size_type>(0, bytes)));
+      arena = less;
+    }
   }
 
   /// How many nodes have the form `kind`.
@@ -461,9 +523,26 @@ class RadixLevels {
   bool is_wide() const { return is_wide_; }
 
  private:
+  /// As a root: the leaf of all entries.
+  static size_type no_nodes() {
+    return query::RadixChild<std::uint32_t>::leaf(0).word();
+  }
+
   template <class Word, class Exec, class Keys>
   void build(const Exec& space, const std::string& label, const Keys& keys,
              size_type entries, size_type most);
+
+  size_type bytes_of(query::RadixKind kind) const {
+    return is_wide_ ? query::radix_node_bytes<Prefix, std::uint64_t>(kind)
+                    : query::radix_node_bytes<Prefix, std::uint32_t>(kind);
+  }
+
+  template <class Exec>
+  static Arena allocate(const Exec& space, const std::string& label,
+                        size_type bytes) {
+    return Arena(Kokkos::view_alloc(space, Kokkos::WithoutInitializing, label),
+                 bytes);
+  }
 
   /// A team for each node of `kernel`.
   template <class Exec, class Kernel>
@@ -476,7 +555,7 @@ class RadixLevels {
 
   std::array<Arena, query::radix_kinds> arenas_;
   std::array<size_type, query::radix_kinds> counts_{};
-  size_type root_ = query::RadixChild<std::uint32_t>::leaf(0).word();
+  size_type root_ = no_nodes();
   int height_ = 0;
   bool is_wide_ = false;
 };
@@ -490,6 +569,8 @@ void RadixLevels<Prefix, MemorySpace>::build(const Exec& space,
                                              size_type most) {
   root_ = query::RadixChild<Word>::leaf(0).word();
   is_wide_ = sizeof(Word) == 8;
+  counts_ = {};
+  height_ = 0;
   if (entries <= most) return;
   using Records = Kokkos::View<RadixRecord*, MemorySpace>;
   using Range = Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>;
@@ -529,20 +610,27 @@ void RadixLevels<Prefix, MemorySpace>::build(const Exec& space,
     levels.push_back(below);
   }
   if (root_kind == query::radix_kinds) return;  // all keys are equal
-  std::copy_n(above.of, query::radix_kinds, counts_.begin());
+  std::array<size_type, query::radix_kinds> counts;
+  std::copy_n(above.of, query::radix_kinds, counts.begin());
   if constexpr (sizeof(Word) == 4) {
-    if (*std::max_element(counts_.begin(), counts_.end()) >
+    if (*std::max_element(counts.begin(), counts.end()) >
         query::RadixChild<Word>::most_nodes)
       return build<std::uint64_t>(space, label, keys, entries, most);
   }
   constexpr const char* names[] = {"node4",   "node16", "node48",
                                    "node256", "ranks",  "bits"};
-  for (std::size_t k = 0; k < arenas_.size(); ++k)
-    if (counts_[k] > 0)
-      arenas_[k] = Arena(Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
-                                            label + "::" + names[k]),
-                         counts_[k] * query::radix_node_bytes<Prefix, Word>(
-                                          static_cast<query::RadixKind>(k)));
+  for (std::size_t k = 0; k < arenas_.size(); ++k) {
+    const size_type bytes =
+        counts[k] * bytes_of(static_cast<query::RadixKind>(k));
+    Arena& arena = arenas_[k];
+    const bool is_shared = arena.use_count() > 1;
+    if (bytes <= arena.extent(0) && !is_shared) continue;
+    const size_type room = is_shared ? 0 : 2 * arena.extent(0);
+    // Not both at once: what is in the old one is not needed any more.
+    arena = Arena();
+    if (bytes > 0)
+      arena = allocate(space, label + "::" + names[k], std::max(bytes, room));
+  }
   for (std::size_t l = 0; l < levels.size(); ++l)
     run(space, label + "::write_nodes",
         WriteRadixNodes<Exec, Word, Keys>{
@@ -550,6 +638,7 @@ void RadixLevels<Prefix, MemorySpace>::build(const Exec& space,
             l + 1 < levels.size() ? levels[l + 1].data() : nullptr,
             {arenas_[0].data(), arenas_[1].data(), arenas_[2].data(),
              arenas_[3].data(), arenas_[4].data(), arenas_[5].data()}});
+  counts_ = counts;
   height_ = int(levels.size());
   root_ = query::RadixChild<Word>::node(
               static_cast<query::RadixKind>(root_kind), root_has_path, 0)
