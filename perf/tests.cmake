@@ -196,6 +196,6 @@ if(Kindex_PYTHON AND NOT no_matplotlib)
     report_of_ablations "${Kindex_PYTHON}"
     "${CMAKE_CURRENT_SOURCE_DIR}/check_report.py")
   kindex_add_smoke(
-    report kindex_bench --keys normal:f64:10000 ${tiny} --report
+    report kindex_bench --keys normal:u64:10000 ${tiny} --report
     "${CMAKE_CURRENT_BINARY_DIR}/report.html")
 endif()
