@@ -12,6 +12,7 @@
 
 #include "support/Asked.hpp"
 #include "support/Devices.hpp"
+#include "support/FailingAllocation.hpp"
 #include "support/Keys.hpp"
 #include "support/RadixReference.hpp"
 
@@ -87,19 +88,25 @@ class Model {
   }
 };
 
-/// All entries of `index` are those of `model`, and so is its tree.
+/// All entries of `index` are those of `model`.
 template <class Exec, class Index, class Key>
-void expect_same_entries(const Index& index, const Model<Key>& model) {
+void expect_same_answers(const Index& index, const Model<Key>& model) {
   ASSERT_EQ(index.size(), model.entries.size());
   const auto all = index.range(
       Exec{}, to_device<Exec>(std::vector<Key>{Keys<Key>::min()}),
       to_device<Exec>(std::vector<Key>{Keys<Key>::max()}), kindex::with_keys);
   EXPECT_EQ(to_host(all.keys), model.keys());
   EXPECT_EQ(to_host(all.values), model.values());
-  EXPECT_EQ(differences_from_growth(index, model.keys()), "");
   const Asked<Exec, Key> asked("updated", model.keys(),
                                queries_around(model.keys()));
   EXPECT_EQ(lower_bounds<Exec>(index, asked.queries), asked.lower);
+}
+
+/// The same, and its tree is theirs.
+template <class Exec, class Index, class Key>
+void expect_same_entries(const Index& index, const Model<Key>& model) {
+  expect_same_answers<Exec>(index, model);
+  EXPECT_EQ(differences_from_growth(index, model.keys()), "");
 }
 
 template <class Exec, class Key, class Layout>
@@ -337,6 +344,63 @@ TYPED_TEST(RadixUpdates, EditManyEntries) {
                to_device<Exec>(std::vector<std::uint32_t>(keys.size(), 5)));
   for (Entry& entry : entries) entry.second = 5;
   expect_entries();
+}
+
+/// Wherever memory runs out, a batch is whole or not there.
+TYPED_TEST(RadixUpdates, MemoryRunsOut) {
+  using Exec = TypeParam;
+  using Key = std::uint32_t;
+  typename Model<Key>::Batch batch;
+  std::vector<Key> keys, more;
+  std::mt19937_64 rng(3);
+  for (std::uint32_t i = 0; i < 3000; ++i)
+    keys.push_back(static_cast<Key>(rng()));
+  for (std::uint32_t i = 0; i < 2000; ++i) {
+    more.push_back(static_cast<Key>(rng()));
+    batch.emplace_back(more.back(), i);
+  }
+  const auto device_more = to_device<Exec>(more);
+  std::vector<std::uint32_t> ids;
+  for (const auto& entry : batch) ids.push_back(entry.second);
+  const auto device_ids = to_device<Exec>(ids);
+  for (const bool erases : {false, true}) {
+    int failures = 0;
+    for (bool failed = true; failed; ++failures) {
+      ASSERT_LT(failures, 100);
+      Model<Key> model;
+      for (std::uint32_t i = 0; i < keys.size(); ++i)
+        model.insert({{keys[i], i}});
+      auto index = tree_of<Exec>(keys);
+      if (erases) {
+        index.insert(Exec{}, device_more, device_ids);
+        model.insert(batch);
+      }
+      auto changed = model;
+      erases ? changed.erase(batch) : changed.insert(batch);
+      failed = false;
+      try {
+        const FailingAllocation failing(failures);
+        if (erases) {
+          index.erase(Exec{}, device_more);
+        } else {
+          index.insert(Exec{}, device_more, device_ids);
+        }
+      } catch (const std::exception&) {
+        failed = true;
+      }
+      const bool is_changed = index.size() == changed.entries.size();
+      EXPECT_TRUE(is_changed || failed);
+      expect_same_answers<Exec>(index, is_changed ? changed : model);
+      // The next update makes the tree whole again.
+      const std::vector<Key> one{Keys<Key>::max()};
+      index.insert(Exec{}, to_device<Exec>(one),
+                   to_device<Exec>(std::vector<std::uint32_t>{1}));
+      auto with_one = is_changed ? changed : model;
+      with_one.insert({{one[0], 1}});
+      expect_same_entries<Exec>(index, with_one);
+    }
+    EXPECT_GT(failures, 8);
+  }
 }
 
 TYPED_TEST(RadixUpdates, RefusedUpdatesChangeNothing) {

@@ -10,7 +10,6 @@
 #include <kindex/RegularBPlusTree.hpp>
 #include <limits>
 #include <map>
-#include <new>
 #include <random>
 #include <string>
 #include <thread>
@@ -20,6 +19,7 @@
 #include "support/Asked.hpp"
 #include "support/Devices.hpp"
 #include "support/Errors.hpp"
+#include "support/FailingAllocation.hpp"
 #include "support/HostViews.hpp"
 #include "support/Keys.hpp"
 
@@ -832,16 +832,6 @@ TYPED_TEST(RegularHybrids, RefuseBadInput) {
       {"kindex::RegularBPlusTree", "keys(2)"});
 }
 
-/// Allocations of the library until one fails; below 0: none does.
-std::atomic<int> allocations_left = -1;
-
-void count_allocation(Kokkos_Profiling_SpaceHandle, const char* label,
-                      const void*, std::uint64_t) {
-  if (std::string(label).rfind("kindex::", 0) == 0 && allocations_left >= 0 &&
-      allocations_left-- == 0)
-    throw std::bad_alloc();
-}
-
 /// Wherever memory runs out, a batch, or a group of it, is whole or not there.
 TYPED_TEST(RegularHybrids, MemoryRunsOut) {
   using Exec = TypeParam;
@@ -870,16 +860,13 @@ TYPED_TEST(RegularHybrids, MemoryRunsOut) {
       build();
       const auto values = pair.values_for(more.size());
       const auto device_values = to_device<Host>(values);
-      Kokkos::Tools::Experimental::set_allocate_data_callback(count_allocation);
-      allocations_left = failures;
       failed = false;
       try {
+        const FailingAllocation failing(failures);
         pair.index.insert(Exec{}, device_more, device_values, how);
       } catch (const std::exception&) {
         failed = true;
       }
-      allocations_left = -1;
-      Kokkos::Tools::Experimental::set_allocate_data_callback(nullptr);
       const size_type added = pair.index.size() - pair.expected.size();
       ASSERT_EQ(added % std::min<size_type>(how.group_size, more.size()), 0u);
       if (!failed) {
