@@ -6,6 +6,8 @@
 /// Indexes and baselines behind one interface, so that what measures them is
 /// compiled once per key type and not once per index.
 
+#include "KeyType.hpp"
+#include "OneThread.hpp"
 #include "Options.hpp"
 
 #include <kindex/Error.hpp>
@@ -50,6 +52,9 @@ class AnyIndex {
   virtual ~AnyIndex() = default;
   virtual void find(const Exec& space, const typename V::Keys& queries,
                     const typename V::Values& out) const = 0;
+  /// The same in a kernel of one's own.
+  virtual void ref_find(const Exec& space, const typename V::Keys& queries,
+                        const typename V::Values& out) const = 0;
   virtual void lower_bound(const Exec& space, const typename V::Keys& queries,
                            const typename V::Ranks& ranks) const = 0;
   virtual void count(const Exec& space, const typename V::Keys& queries,
@@ -111,6 +116,18 @@ struct HitsOf<Index> {
   using type = typename Index::hits_type;
 };
 
+/// Threads that make a lookup of `Index` together; 0 of what has no handle for
+/// kernels.
+template <class Index>
+struct LanesOf {
+  static constexpr int value = 0;
+};
+template <class Index>
+requires requires { Index::Ref::lanes; }
+struct LanesOf<Index> {
+  static constexpr int value = Index::Ref::lanes;
+};
+
 }  // namespace impl
 
 /// What `Index` writes the hits of ranges to.
@@ -142,6 +159,10 @@ class Adapter final : public AnyIndex<Key, Value, Exec> {
       requires(const Index& i, Exec e, Keys k, Values v) {
     i.find(e, k, v);
   };
+  /// Of what one thread looks up alone anyway. Others would be compiled for
+  /// the sake of what their users should not do.
+  static constexpr bool has_ref_find =
+      is_wide_unsigned<Key> && impl::LanesOf<Index>::value == 1;
   static constexpr bool has_lower_bound =
       requires(const Index& i, Exec e, Keys k, Ranks r) {
     i.lower_bound(e, k, r);
@@ -178,9 +199,10 @@ class Adapter final : public AnyIndex<Key, Value, Exec> {
       case Op::build: return true;
       case Op::build_sorted: return mode != ValueMode::none;
       case Op::fit:     // of keys, not of an index
-      case Op::update:  // of one index, with its own cases
-        return false;
+      case Op::update:  // of some indexes, with their own cases
+      case Op::parent_chain: return false;
       case Op::find: return has_find;
+      case Op::ref_find: return has_ref_find;
       case Op::lower_bound: return has_lower_bound;
       case Op::count: return has_count;
       case Op::range: return has_range;
@@ -193,6 +215,13 @@ class Adapter final : public AnyIndex<Key, Value, Exec> {
             const Values& out) const override {
     if constexpr (has_find)
       index_.find(space, queries, out);
+    else
+      unsupported();
+  }
+  void ref_find(const Exec& space, const Keys& queries,
+                const Values& out) const override {
+    if constexpr (has_ref_find)
+      find_alone(space, index_.ref(), queries, out);
     else
       unsupported();
   }

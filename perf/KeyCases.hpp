@@ -6,6 +6,7 @@
 /// The benchmarks of one key type: which there are, in which order.
 
 #include "BuildCase.hpp"
+#include "ChainCase.hpp"
 #include "FitCase.hpp"
 #include "LimitCase.hpp"
 #include "PointCase.hpp"
@@ -43,10 +44,7 @@ class CaseAdder {
   /// Fits know no values: they are the same for every stored value.
   void add_fits() {
     const Options& options = session_.options;
-    if (std::find(options.ops.begin(), options.ops.end(), Op::fit) ==
-            options.ops.end() ||
-        !perf::is_selected(options.indexes, std::string(fitted_index)))
-      return;
+    if (!is_asked(Op::fit, std::string(fitted_index))) return;
     const Subject<Key, std::uint32_t, Exec> subject{
         session_, spec_, ValueMode::none, {}};
     for (std::uint64_t epsilon : options.epsilons)
@@ -58,27 +56,37 @@ class CaseAdder {
 
   /// Nor do operations, whatever the stored value.
   void add_updates() {
-    if constexpr (std::is_integral_v<Key> && sizeof(Key) >= 4) {
-      const Options& options = session_.options;
-      if (std::find(options.ops.begin(), options.ops.end(), Op::update) ==
-              options.ops.end() ||
-          !perf::is_selected(options.indexes, std::string(updated_index)))
-        return;
+    const std::string b_plus_tree = "regular_b_plus_tree";
+    const std::uint64_t most =
+        std::min<std::uint64_t>(session_.options.batch(is_host<Exec>), 1 << 20);
+    if constexpr (std::is_integral_v<Key> && sizeof(Key) >= 4)
+      if (is_asked(Op::update, b_plus_tree))
+        for (Change change : {Change::values, Change::entries})
+          for (auto method :
+               {UpdateMethod::asynchronous, UpdateMethod::synchronised})
+            for (std::uint64_t operations = 1; operations <= most;
+                 operations *= 4)
+              add_update<HostUpdates<Key, Exec>>(
+                  {b_plus_tree, change, operations, method, true});
+    if constexpr (is_wide_unsigned<Key> && sizeof(Key) <= 8)
+      if (is_asked(Op::update, radix_tree))
+        for (Change change : {Change::values, Change::insert, Change::erase})
+          for (std::uint64_t operations : {1 << 10, 1 << 15, 1 << 20})
+            add_update<ResidentUpdates<TreeTo<std::uint32_t>, Key, Exec>>(
+                {radix_tree, change, std::min(operations, most)});
+  }
+
+  /// Hierarchies have keys as values.
+  void add_chains() {
+    if constexpr (is_wide_unsigned<Key>) {
+      if (!is_asked(Op::parent_chain, radix_tree)) return;
       const Subject<Key, std::uint32_t, Exec> subject{
           session_, spec_, ValueMode::none, {}};
-      for (bool of_entries : {false, true})
-        for (auto method :
-             {UpdateMethod::asynchronous, UpdateMethod::synchronised})
-          for (std::uint64_t operations = 1;
-               operations <=
-               std::min<std::uint64_t>(options.batch(is_host<Exec>), 1 << 20);
-               operations *= 4) {
-            const UpdateCase update{method, of_entries, operations};
-            add(update_name(subject, update),
-                [subject, update](benchmark::State& state) {
-                  measure_update(subject, update, state);
-                });
-          }
+      const ChainCase chain{radix_tree, session_.options.batch(is_host<Exec>)};
+      add(chain_name(subject, chain),
+          [subject, chain](benchmark::State& state) {
+            measure_chains<TreeTo<Key>>(subject, chain, state);
+          });
     }
   }
 
@@ -110,6 +118,28 @@ class CaseAdder {
 
  private:
   using Entry = IndexEntry<Key, Value, Exec>;
+  template <class Stored>
+  using TreeTo = RadixTree<Key, Stored, typename Exec::memory_space>;
+  static constexpr const char* radix_tree = "radix_tree";
+
+  /// Whether the user names an operation that has cases of its own, and its
+  /// index.
+  bool is_asked(Op op, const std::string& index) const {
+    const Options& options = session_.options;
+    return std::find(options.ops.begin(), options.ops.end(), op) !=
+               options.ops.end() &&
+           perf::is_selected(options.indexes, index);
+  }
+
+  template <class Updates>
+  void add_update(const UpdateCase& update) {
+    const Subject<Key, std::uint32_t, Exec> subject{
+        session_, spec_, ValueMode::none, {}};
+    add(update_name(subject, update),
+        [subject, update](benchmark::State& state) {
+          measure_update<Updates>(subject, update, state);
+        });
+  }
 
   std::vector<Entry> entries() const {
     std::vector<Entry> selected;
@@ -150,8 +180,10 @@ class CaseAdder {
             });
         break;
       case Op::fit:
-      case Op::update: break;
+      case Op::update:
+      case Op::parent_chain: break;
       case Op::find:
+      case Op::ref_find:
       case Op::lower_bound:
       case Op::count:
         add_point(subject, {op, options.batch(is_host<Exec>), how});
@@ -215,6 +247,7 @@ void add_cases(const KeySpec& spec, bool sweep, Session& session,
         adder.add_limit();
         adder.add_fits();
         adder.add_updates();
+        adder.add_chains();
         adder.add_indexes();
         if (sweep_this) adder.add_sweep();
       };

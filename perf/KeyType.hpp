@@ -12,9 +12,17 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace kindex::perf {
+
+/// The keys that radix trees are measured on most: operations of theirs alone
+/// are compiled for no others.
+template <class Key>
+inline constexpr bool is_wide_unsigned =
+    std::is_same_v<Key, std::uint32_t> || std::is_same_v<Key, std::uint64_t> ||
+    std::is_same_v<Key, Key128>;
 
 enum class KeyType { u8, u16, u32, u64, i8, i16, i32, i64, f32, f64, k128 };
 

@@ -164,8 +164,10 @@ void declare(CLI::App& app, RawOptions& raw, Options& options) {
   app.add_option("--ops", raw.ops,
                  "operations among build, build_sorted (from sorted keys and "
                  "values), fit (the segments of a learned index alone), update "
-                 "(batches of operations, by size and method), find, "
-                 "lower_bound, count, range, for_each_in_range (of ablations)")
+                 "(batches of operations, by size), find, ref_find (the same "
+                 "in a kernel of one's own), parent_chain (lookups up a "
+                 "hierarchy of the keys), lower_bound, count, range, "
+                 "for_each_in_range (of ablations)")
       ->delimiter(',')
       ->default_val(
           std::vector<std::string>{"build", "find", "lower_bound", "range"});

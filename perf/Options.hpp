@@ -21,14 +21,24 @@ enum class Op {
   fit,
   update,
   find,
+  ref_find,
+  parent_chain,
   lower_bound,
   count,
   range,
   for_each_in_range
 };
-inline constexpr std::string_view op_names[] = {
-    "build",       "build_sorted", "fit",   "update",           "find",
-    "lower_bound", "count",        "range", "for_each_in_range"};
+inline constexpr std::string_view op_names[] = {"build",
+                                                "build_sorted",
+                                                "fit",
+                                                "update",
+                                                "find",
+                                                "ref_find",
+                                                "parent_chain",
+                                                "lower_bound",
+                                                "count",
+                                                "range",
+                                                "for_each_in_range"};
 constexpr std::string_view name_of(Op op) {
   return op_names[static_cast<std::size_t>(op)];
 }

@@ -3,15 +3,18 @@
 #define KINDEX_PERF_POINT_CASE_HPP
 
 /// \file
-/// find, lower_bound and count: verified, then timed.
+/// find, ref_find, lower_bound and count: verified, then timed.
 
 #include "LimitCase.hpp"
 #include "Subject.hpp"
 #include "Timing.hpp"
 
-#include <cstdio>
-
 namespace kindex::perf {
+
+/// Whether the answers of an operation are values.
+constexpr bool gives_values(Op op) {
+  return op == Op::find || op == Op::ref_find;
+}
 
 struct PointCase {
   Op op;
@@ -27,9 +30,8 @@ struct PointCase {
 
 template <class S>
 std::string point_name(const S& subject, const PointCase& point) {
-  char hit[32];
-  std::snprintf(hit, sizeof hit, "/hit:%g", subject.session.options.hit_rate);
-  return subject.name(name_of(point.op), subject.entry.name) + hit +
+  return subject.name(name_of(point.op), subject.entry.name) +
+         subject.hit_suffix() +
          subject.batch_suffix(point.queries, point.transfers) +
          (point.bucket_size > 0 ? "/bucket:" + std::to_string(point.bucket_size)
                                 : "") +
@@ -249,7 +251,11 @@ class PointRun {
   template <class Space, class Queries, class Results>
   void answer(const Space& space, const Queries& queries,
               const Results& results) const {
-    if (point_.op == Op::find) {
+    if (point_.op == Op::ref_find) {
+      if constexpr (std::is_same_v<Result, Value> &&
+                    std::is_same_v<Space, Exec>)
+        index_.ref_find(space, queries, results);
+    } else if (point_.op == Op::find) {
       if constexpr (std::is_same_v<Result, Value>)
         index_.find(space, queries, results);
     } else if constexpr (std::is_same_v<Result, std::uint32_t>) {
@@ -266,7 +272,7 @@ class PointRun {
     const std::uint32_t rank = asked_.ranks(i);
     if (point_.op == Op::lower_bound) return static_cast<Result>(rank);
     const bool hit = asked_.hits(data_, i);
-    if (point_.op == Op::find)
+    if (gives_values(point_.op))
       return static_cast<Result>(hit ? subject_.value_at(data_, rank)
                                      : default_missing<Value>());
     if (!hit) return 0;
@@ -369,7 +375,7 @@ void measure_point(const Subject<Key, Value, Exec>& subject,
                    const PointCase& point, benchmark::State& state) {
   run_guarded(subject.session, point_name(subject, point), state,
               [&](benchmark::State& guarded) {
-                if (point.op == Op::find)
+                if (gives_values(point.op))
                   measure_point_of<Value>(subject, point, guarded);
                 else
                   measure_point_of<std::uint32_t>(subject, point, guarded);

@@ -15,6 +15,9 @@
 #ifdef KINDEX_PERF_HAVE_ABSL
 #include "baselines/AbslBtree.hpp"
 #endif
+#ifdef KINDEX_PERF_HAVE_ART
+#include "baselines/Libart.hpp"
+#endif
 #ifdef KINDEX_PERF_HAVE_PGM
 #include "baselines/PgmIndex.hpp"
 #endif
@@ -103,6 +106,10 @@ IndexList<Key, Value, Exec> registered_indexes() {
     all.template add<StdLowerBound<Key, Value>>("std_lower_bound");
 #ifdef KINDEX_PERF_HAVE_ABSL
     all.template add<AbslBtree<Key, Value>>("absl_btree");
+#endif
+#ifdef KINDEX_PERF_HAVE_ART
+    if constexpr (is_wide_unsigned<Key> && sizeof(Value) == 4)
+      all.template add<Libart<Key>>("libart");
 #endif
 #ifdef KINDEX_PERF_HAVE_PGM
     // What that library's segments are tested for.

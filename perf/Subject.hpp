@@ -12,6 +12,7 @@
 #include "Session.hpp"
 #include "Spaces.hpp"
 
+#include <cstdio>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -87,6 +88,13 @@ struct Subject {
   std::string batch_suffix(std::uint64_t queries, Transfers transfers) const {
     return "/q:" + std::to_string(queries) +
            "/order:" + session.options.order.name + transfers_suffix(transfers);
+  }
+
+  /// `/hit:RATE`, as asked for.
+  std::string hit_suffix() const {
+    char text[32];
+    std::snprintf(text, sizeof text, "/hit:%g", session.options.hit_rate);
+    return text;
   }
 
   std::string data_key() const {

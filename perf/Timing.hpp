@@ -28,20 +28,30 @@ inline double median(std::vector<double> samples) {
   return *middle;
 }
 
+/// Where a batch needs no preparation.
+struct NoPreparation {
+  void operator()(std::uint64_t) const {}
+};
+
 /// Times `run(batch)`, which ends with a fence, for batch 0, 1, 2, ... and
-/// returns the median in seconds. One batch warms up. Where Google Benchmark is
+/// returns the median in seconds. Before each, it calls `prepare(batch)`, which
+/// is not timed. One batch warms up. Where Google Benchmark is
 /// content with few iterations, each stands for several batches, so that there
 /// are at least 5 samples, or 2 seconds of them. A batch that alone takes as
 /// long needs no warming up: it is the sample.
-template <class Run>
-double time_batches(benchmark::State& state, Run&& run) {
+template <class Run, class Prepare = NoPreparation>
+double time_batches(benchmark::State& state, Run&& run,
+                    Prepare&& prepare = {}) {
   constexpr std::int64_t least_samples = 5;
   constexpr double long_enough = 2;
   const std::int64_t per_iteration =
       (least_samples + state.max_iterations - 1) / state.max_iterations;
 
   std::uint64_t batch = 0;
-  const auto one_more = [&] { return seconds_of([&] { run(batch++); }); };
+  const auto one_more = [&] {
+    prepare(batch);
+    return seconds_of([&] { run(batch++); });
+  };
   const double first = one_more();
   std::vector<double> all;
   double total = 0;

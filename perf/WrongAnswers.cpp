@@ -2,11 +2,14 @@
 // Proves that kindex_bench notices wrong answers: indexes that err in one place
 // must fail, and say where.
 #include "BuildCase.hpp"
+#include "ChainCase.hpp"
 #include "FitCase.hpp"
 #include "PointCase.hpp"
 #include "RangeCase.hpp"
+#include "UpdateCase.hpp"
 #include "baselines/StdLowerBound.hpp"
 
+#include <kindex/RadixTree.hpp>
 #include <kindex/SortedArray.hpp>
 
 #include <gtest/gtest.h>
@@ -22,13 +25,18 @@ using Values = Kokkos::View<const Value*, Kokkos::HostSpace>;
 /// What goes wrong, of all that could.
 enum class Fault {
   none,
-  value,         ///< a value of one hit
-  missing,       ///< a miss that finds something
-  unwritten,     ///< a result is left as it was
-  rank,          ///< a rank too high
-  count,         ///< a count too low
-  range_value,   ///< one value of a range
-  range_missing  ///< a range lacks its last hit
+  value,          ///< a value of one hit
+  missing,        ///< a miss that finds something
+  unwritten,      ///< a result is left as it was
+  rank,           ///< a rank too high
+  count,          ///< a count too low
+  range_value,    ///< one value of a range
+  range_missing,  ///< a range lacks its last hit
+  chain_key,      ///< a wrong ancestor
+  chain_length,   ///< a chain lacks its last ancestor
+  changed,        ///< a value of a batch of operations
+  forgotten,      ///< an operation that does nothing
+  disturbed       ///< an operation changes another key's value
 };
 Fault fault = Fault::none;
 
@@ -38,6 +46,21 @@ class Erring : public StdLowerBound<Key, Value> {
 
  public:
   using Base::Base;
+
+  /// Errs for queries of odd keys.
+  struct Ref {
+    static constexpr int lanes = 1;
+    const Base* base;
+
+    Value find(const Key& query) const {
+      Value value{};
+      base->find(HostExec(),
+                 Kokkos::View<const Key*, Kokkos::HostSpace>(&query, 1),
+                 Kokkos::View<Value*, Kokkos::HostSpace>(&value, 1));
+      return value ^ (fault == Fault::value ? query % 2 : 0);
+    }
+  };
+  Ref ref() const { return {this}; }
 
   template <class Exec, class Out>
   void find(const Exec& space, const Keys& queries, const Out& out) const {
@@ -69,6 +92,67 @@ class Erring : public StdLowerBound<Key, Value> {
     const std::uint64_t last = lo.extent(0);
     if (fault == Fault::range_value) ++hits.values(hits.offsets(last) / 2);
     if (fault == Fault::range_missing) --hits.offsets(last);
+  }
+};
+
+/// The same for chains and batches of operations.
+template <class Stored>
+class ErringTree : public RadixTree<Key, Stored, Kokkos::HostSpace> {
+  using Base = RadixTree<Key, Stored, Kokkos::HostSpace>;
+
+ public:
+  using Base::Base;
+
+  template <class Exec, class Parents, class Lengths>
+  void parent_chain(const Exec& space, const Keys& keys, const Parents& parents,
+                    const Lengths& lengths) const {
+    Base::parent_chain(space, keys, parents, lengths);
+    // Of the longest chains, which do not come from keys that are not there.
+    std::uint64_t at = 0;
+    for (std::uint64_t i = 0; i < keys.extent(0); ++i)
+      if (lengths(i) > lengths(at)) at = i;
+    if (fault == Fault::chain_key) ++parents(at, lengths(at) / 2);
+    if (fault == Fault::chain_length) --lengths(at);
+  }
+
+  template <class Exec, class Given>
+  void insert(const Exec& space, const Keys& keys, const Given& values) {
+    Base::insert(space, keys, spoilt(values));
+    disturb(space);
+  }
+  template <class Exec, class Given>
+  void update(const Exec& space, const Keys& keys, const Given& values) {
+    if (fault == Fault::forgotten) return;
+    Base::update(space, keys, spoilt(values));
+    disturb(space);
+  }
+  template <class Exec>
+  void erase(const Exec& space, const Keys& keys) {
+    if (fault == Fault::forgotten) return;
+    Base::erase(space, keys);
+    disturb(space);
+  }
+
+ private:
+  /// The values, or with two of them changed: insertions are found by the first
+  /// of equal keys, updates by the last.
+  template <class Given>
+  static Values spoilt(const Given& values) {
+    const auto spoilt = host_array<Value>("spoilt", values.extent(0));
+    Kokkos::deep_copy(spoilt, values);
+    if (fault == Fault::changed)
+      for (std::uint64_t i : {std::uint64_t{0}, values.extent(0) - 1})
+        spoilt(i) += 5000000;
+    return spoilt;
+  }
+
+  /// Changes the value of the first key.
+  template <class Exec>
+  void disturb(const Exec& space) {
+    if (fault != Fault::disturbed) return;
+    const Key first = this->ref().key(0);
+    const Value wrong = 5000000;
+    Base::update(space, Keys(&first, 1), Values(&wrong, 1));
   }
 };
 
@@ -109,6 +193,21 @@ std::string range_verdict(Fault which, ValueMode mode) {
   });
 }
 
+std::string chain_verdict(Fault which) {
+  return verdict(which, ValueMode::none, [](const auto& subject) {
+    ChainRun<ErringTree<Key>, Key, HostExec>(subject, {"erring", 1000})
+        .verify();
+  });
+}
+
+std::string update_verdict(Fault which, Change change) {
+  return verdict(which, ValueMode::none, [&](const auto& subject) {
+    ResidentUpdates<ErringTree<Value>, Key, HostExec>(subject,
+                                                      {"erring", change, 1000})
+        .verify();
+  });
+}
+
 class WrongAnswers : public ::testing::TestWithParam<ValueMode> {};
 
 TEST_P(WrongAnswers, RightOnesPass) {
@@ -127,6 +226,14 @@ TEST_P(WrongAnswers, OfFind) {
     EXPECT_NE(what.find("wrong result: find of key"), std::string::npos)
         << what;
   }
+}
+
+TEST_P(WrongAnswers, OfFindInAKernel) {
+  EXPECT_EQ(point_verdict<Value>(Fault::none, GetParam(), Op::ref_find), "");
+  const auto what =
+      point_verdict<Value>(Fault::value, GetParam(), Op::ref_find);
+  EXPECT_NE(what.find("wrong result: ref_find of key"), std::string::npos)
+      << what;
 }
 
 TEST_P(WrongAnswers, OfRanksAndCounts) {
@@ -149,6 +256,48 @@ TEST_P(WrongAnswers, OfABuild) {
   const auto build = [](const auto& subject) { verify_build(subject); };
   EXPECT_EQ(verdict(Fault::none, GetParam(), build), "");
   EXPECT_NE(verdict(Fault::value, GetParam(), build), "");
+}
+
+TEST(WrongChains, AreNoticed) {
+  EXPECT_EQ(chain_verdict(Fault::none), "");
+  for (Fault which : {Fault::chain_key, Fault::chain_length}) {
+    const auto what = chain_verdict(which);
+    EXPECT_NE(what.find("wrong result: parent_chain of key"), std::string::npos)
+        << what;
+  }
+}
+
+TEST(WrongUpdates, AreNoticed) {
+  for (Change change : {Change::values, Change::insert, Change::erase}) {
+    EXPECT_EQ(update_verdict(Fault::none, change), "");
+    for (Fault which : {Fault::changed, Fault::forgotten, Fault::disturbed}) {
+      // Erasures know no values, and insertions are not forgotten.
+      if (change == Change::erase && which == Fault::changed) continue;
+      if (change == Change::insert && which == Fault::forgotten) continue;
+      const auto what = update_verdict(which, change);
+      EXPECT_NE(what.find("wrong result: after a batch"), std::string::npos)
+          << what;
+    }
+  }
+}
+
+TEST(Hierarchies, ReachTheRootFromEveryKey) {
+  const auto all = DataSet<Key>::make(parse_key_spec("wiki:u64:5000"), 1);
+  const Hierarchy<Key> hierarchy(all, 1);
+  const std::uint64_t size = hierarchy.data.size();
+  ASSERT_LT(size, all.size());  // that set has equal keys
+  std::uint64_t longest = 0, roots = 0;
+  for (std::uint32_t rank = 0; rank < size; ++rank) {
+    std::uint64_t steps = 0;
+    hierarchy.for_each_parent(rank, [&](std::uint32_t) { return ++steps < 9; });
+    longest = std::max(longest, steps);
+    roots += steps == 0;
+    EXPECT_EQ(hierarchy.parent_keys(rank),
+              hierarchy.data.sorted(hierarchy.parents(rank)));
+  }
+  EXPECT_EQ(roots, 1u);
+  EXPECT_EQ(longest, 4u);  // 1 + 10 + 100 + 1000 keys are above the others
+  EXPECT_EQ(longest, hierarchy.height);
 }
 
 TEST(Transfers, OverlappedOnesAreVerified) {

@@ -14,10 +14,13 @@ COUNTERS = {
     "copy": {"GB_per_s"},
     "fit": {"items_per_second", "fit_ms", "segments", "segments_optimal",
             "GB_per_s"},
+    "parent_chain": {"items_per_second", "lookups_per_second",
+                     "lookups_per_query", "bytes_per_key", "GB_per_s"},
     "update": {"items_per_second", "batch_us"},
     "one_sector": {"items_per_second", "ns_per_lookup", "GB_per_s"},
 }
 COUNTERS["lower_bound"] = COUNTERS["find"]
+COUNTERS["ref_find"] = COUNTERS["find"]
 COUNTERS["build_sorted"] = COUNTERS["build"]
 
 with open(sys.argv[1], encoding="utf-8") as file:

@@ -135,6 +135,21 @@ updates = report(plain + [
     for method, all_millions in (("synchronised", (4, 4, 4, 4)),
                                  ("asynchronous", (5, 2, 6, 8)))
     for batch, millions in zip((1, 64, 4096, 65536), all_millions)])
+one_method = report(plain + [
+    benchmark("update", "radix_tree", 4096,
+              f"/keys:uniform/change:{change}/batch:1024",
+              items_per_second=1e6 * millions, batch_us=16.0)
+    for change, millions in (("insert", 64), ("erase", 32))])
+radix = report(plain + [
+    benchmark(op, "radix_tree", 4096, "/keys:uniform/values:none/hit:1/q:1024"
+              "/order:random", items_per_second=1e6 * millions,
+              ns_per_lookup=1.0, bytes_per_key=4.0)
+    for op, millions in (("find", 4000), ("ref_find", 2000))] + [
+    benchmark("parent_chain", "radix_tree", 4096, "/keys:uniform/values:parents"
+              "/fan_out:10/hit:1/q:1024/order:random", items_per_second=1e6,
+              ns_per_lookup=1.0, bytes_per_key=8.0, lookups_per_second=4e6,
+              lookups_per_query=4.0)] + [
+    {**hits("radix_tree", 1000, 1.0), "hits_per_second": 9e9}])
 bounds = report(plain + [point("learned_index", 4096, 3)] + [
     {**point(f"learned_index+epsilon_{epsilon}+{way}", 4096, billions),
      "bytes_per_key": 4.0 + 1.0 / epsilon}
@@ -179,6 +194,15 @@ checks = {
     "updates": row(updates, "Cuda", "u32 uniform", "2¹²", "values", "4,096",
                    "4.000", "6.000", "1.50", "0.500", "12.5 %", "1,500"),
     "where methods cross for good": "values: 4,096." in updates,
+    "updates of one method": row(
+        one_method, "radix_tree", "Cuda", "u32 uniform", "2¹²", "insert", "2¹⁰",
+        "64.000", "16") and "synchronised" not in one_method,
+    "methods alone": "microseconds of a batch" not in updates,
+    "no radix tree, no section": ">Radix tree<" not in without,
+    "the radix tree's table": ">Radix tree<" in radix and row(
+        radix, "Cuda", "u32 uniform", "2¹²", "4,000", "2,000", "4", "9,000"),
+    "chains": row(radix, "radix_tree", "Cuda", "u32 uniform, values parents",
+                  "2¹²", "2¹⁰", "1.0", "1", "", "0", "no", "4.0", "4.00"),
     "no fits, no section": "Fitting segments" not in without,
     "fits": row(fits, "Cuda", "u32 uniform", "2¹²", "16", "8", "2,000.0", "16",
                 "1,010", "1,000", "1.00 %"),

@@ -209,7 +209,7 @@ class Palette:
                 "marker": MARKERS[i % len(MARKERS)]}
 
 
-BASELINES = ("std_", "absl_", "kokkos_", "thrust_")
+BASELINES = ("std_", "absl_", "kokkos_", "libart", "pgm_", "thrust_")
 
 
 def painted(figure, name, paint, **options):
@@ -508,6 +508,8 @@ def figure_block(drawing, caption=""):
 
 OP_TITLES = {
     "find": "Point lookups (find)",
+    "ref_find": "Point lookups in a kernel of one's own (ref_find)",
+    "parent_chain": "Keys followed to the root of a hierarchy (parent_chain)",
     "lower_bound": "Lower bounds",
     "count": "Counts of a key",
     "range": "Range queries",
@@ -517,6 +519,7 @@ OP_TITLES = {
 
 def throughput_table(results):
     rows = []
+    chains = any("lookups_per_second" in r.counters for r in results)
     for r in sorted(results, key=lambda r: (r.group(), r.n,
                                             -r.counters["items_per_second"])):
         c = r.counters
@@ -525,8 +528,13 @@ def throughput_table(results):
                      count(r.queries), f"{c['items_per_second'] / 1e6:,.1f}",
                      digits(c["ns_per_lookup"]), limit,
                      digits(c.get("GB_per_s", 0)), r.transfers or "no"))
+        if chains:
+            rows[-1] += (f"{c['lookups_per_second'] / 1e6:,.1f}",
+                         f"{c['lookups_per_query']:.2f}")
     return table(("index", "device", "keys", "n", "batch", "million/s",
-                  "ns each", "of limit", "GB/s", "transfers"), rows, 3)
+                  "ns each", "of limit", "GB/s", "transfers",
+                  *(("million lookups/s", "lookups each") if chains else ())),
+                 rows, 3)
 
 
 def main_results(results, op):
@@ -727,16 +735,47 @@ def fit_sections(results):
 
 
 def update_sections(results):
-    """Batches of operations: both methods side by side, and where they cross."""
+    """Batches of operations."""
     updates = [r for r in results if r.op == "update"]
     if not updates:
         return []
+    methods = [r for r in updates if "method" in r.tags]
+    plain = [r for r in updates if "method" not in r.tags]
+    return [("Batches of operations",
+             (methods_of_update(methods) if methods else "")
+             + (plain_updates(plain) if plain else ""))]
+
+
+def update_group(result):
+    """What batches of operations have in common."""
     varying = ("batch:", "method:", "change:")
-    def plain(r):
-        return tuple(t for t in r.group() if not t.startswith(varying))
+    return tuple(t for t in result.group() if not t.startswith(varying))
+
+
+def plain_updates(updates):
+    """Of indexes that have one method."""
+    rows = []
+    for r in sorted(updates, key=lambda r: (
+            r.index, r.space, update_group(r), r.n, r.tags["change"],
+            int(r.tags["batch"]))):
+        c = r.counters
+        rows.append((r.index, r.space, group_title(update_group(r)), count(r.n),
+                     r.tags["change"], count(int(r.tags["batch"])),
+                     f"{c['items_per_second'] / 1e6:,.3f}",
+                     digits(c["batch_us"])))
+    return ("<p>Of keys in the device's memory, at random places: "
+            "<em>values</em> are updates of entries that are there; new keys "
+            "are inserted and, not in the same measurement, erased.</p>"
+            + table(("index", "device", "keys", "n", "change", "batch",
+                     "million operations/s", "microseconds of a batch"), rows,
+                    5))
+
+
+def methods_of_update(updates):
+    """Both methods side by side, and where they cross."""
     cells, where = {}, defaultdict(dict)
     for r in updates:
-        line = (plain(r), r.n, r.space, r.tags["change"])
+        line = (update_group(r), r.n, r.space, r.tags["change"])
         cells[line, int(r.tags["batch"]), r.tags["method"]] = r.counters
         where[line][int(r.tags["batch"])] = True
     rows, crossings = [], []
@@ -766,18 +805,51 @@ def update_sections(results):
         if crossing is not None:
             crossings.append(f"{space}, {group_title(group)}, n = {count(n)}, "
                              f"{change}: {crossing:,}")
-    return [("Batches of operations",
-             "<p>RegularBPlusTree: <em>values</em> are updates of entries that "
-             "are there, <em>entries</em> erasures and insertions of them, at "
-             "random places. From which batch size on the asynchronous method "
-             "stays ahead: "
-             + html.escape("; ".join(crossings) or "none of those measured")
-             + ".</p>"
-             + table(("device", "keys", "n", "change", "batch",
-                      "synchronised, million operations/s",
-                      "asynchronous", "ratio", "leaves written per operation",
-                      "in leaves split or joined",
-                      "bytes to the device per operation"), rows, 4))]
+    return ("<p>RegularBPlusTree: <em>values</em> are updates of entries that "
+            "are there, <em>entries</em> erasures and insertions of them, at "
+            "random places. From which batch size on the asynchronous method "
+            "stays ahead: "
+            + html.escape("; ".join(crossings) or "none of those measured")
+            + ".</p>"
+            + table(("device", "keys", "n", "change", "batch",
+                     "synchronised, million operations/s",
+                     "asynchronous", "ratio", "leaves written per operation",
+                     "in leaves split or joined",
+                     "bytes to the device per operation"), rows, 4))
+
+
+def radix_sections(results):
+    """What Alam, Yoginath and Perumalla measured on GRT: a row per key set."""
+    chosen = [r for r in results if r.index == "radix_tree"
+              and not r.transfers]
+    if not any(r.op in ("ref_find", "parent_chain") for r in chosen):
+        return []
+    kinds = ("find", "ref_find", "parent_chain", "range", "build", "insert",
+             "erase")
+    cells, best = defaultdict(dict), {}
+    for r in chosen:
+        kind = r.tags["change"] if r.op == "update" else r.op
+        rate = r.counters.get("lookups_per_second", work_rate(r))
+        column = (kinds.index(kind), int(r.tags.get(
+            "hits", r.tags.get("batch", 0)))) if kind in kinds else None
+        # Of batches and stored values, the fastest.
+        row = (r.space, r.key, r.tags["keys"], r.n)
+        if column is not None:
+            cells[row][column] = max(cells[row].get(column, 0), rate)
+    titles = ("bulk", "in a kernel", "hierarchical", "ranges of {} hits, hits",
+              "build, keys", "insert, batches of {}", "erase, batches of {}")
+    columns = sorted({column for row in cells.values() for column in row})
+    rows = [(space, f"{key} {keys}", count(n),
+             *(digits(cells[space, key, keys, n][c] / 1e6)
+               if c in cells[space, key, keys, n] else "" for c in columns))
+            for space, key, keys, n in sorted(cells)]
+    return [("Radix tree",
+             "<p>The operations of Alam, Yoginath and Perumalla (2016), in "
+             "million lookups per second; hierarchical ones count each lookup "
+             "of a chain.</p>"
+             + table(("device", "keys", "n",
+                      *(titles[kind].format(si(size))
+                        for kind, size in columns)), rows, 2))]
 
 
 def memory_section(results, palette):
@@ -1494,6 +1566,7 @@ def page(results, contexts, failed):
     sections = [
         ("Throughput", throughput_section(measured, palette)),
         *bandwidth_sections(results),
+        *radix_sections(measured),
         *ablation_sections(all_measured),
         ("GPU against CPU", speedup_section(measured, palette)),
         ("Batch size at which the GPU starts to win",

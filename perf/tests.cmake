@@ -23,7 +23,8 @@ endfunction()
 
 set(tiny --queries 300 --benchmark_min_time=0.001)
 set(every_operation --index all --ops
-    build,build_sorted,fit,update,find,lower_bound,count,range)
+    build,build_sorted,fit,update,find,ref_find,parent_chain,lower_bound,count,range
+)
 
 # Every key type of this build, value and operation of every index is verified.
 set(every_type)
@@ -33,7 +34,7 @@ endforeach()
 kindex_add_smoke(
   every_type kindex_bench ${every_type} ${tiny} ${every_operation} --values
   none,u64 --hit-rate 0.5
-  --benchmark_filter=build|update|find|lower_bound|count|range)
+  --benchmark_filter=build|update|find|chain|lower_bound|count|range)
 
 # Sets with equal keys, other orders, and the way to the device.
 kindex_add_smoke(
@@ -175,7 +176,8 @@ set_tests_properties(perf.wrong_answers
 
 kindex_add_smoke(
   json kindex_bench --keys isbn:u64:10000 ${tiny} --values none,u32 --ops
-  build,build_sorted,fit,update,find,lower_bound,range --json
+  build,build_sorted,fit,update,find,ref_find,parent_chain,lower_bound,range
+  --json
   "${CMAKE_CURRENT_BINARY_DIR}/smoke.json")
 set_tests_properties(perf.json PROPERTIES FIXTURES_SETUP perf_json)
 find_program(Kindex_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
