@@ -39,6 +39,10 @@ struct Views {
     Offsets offsets;
     Values values;
   };
+  struct HostHits {
+    Kokkos::View<size_type*, Kokkos::HostSpace> offsets;
+    HostValues values;
+  };
 };
 
 /// An index, or whatever else answers queries.
@@ -67,6 +71,9 @@ class AnyIndex {
   virtual void lower_bound(const HostBatches<Exec>& batches,
                            const typename V::HostKeys& queries,
                            const typename V::HostRanks& ranks) const = 0;
+  virtual typename V::HostHits range(const HostBatches<Exec>& batches,
+                                     const typename V::HostKeys& lo,
+                                     const typename V::HostKeys& hi) const = 0;
   /// The parts of lower_bound that device and host have, each alone, of an
   /// index that takes no others than batches in host memory.
   virtual void guess(const Exec& space, const typename V::Keys& queries,
@@ -158,6 +165,11 @@ class Adapter final : public AnyIndex<Key, Value, Exec> {
       requires(const Index& i, Exec e, Keys k, Ranks r) {
     i.count_marked(e, k, k, r);
   };
+  /// Of batches in host memory, with the hits there, too.
+  static constexpr bool has_host_range = requires(
+      const Index& i, HostBatches<Exec> b, HostKeys k, HitsOf<Index>& h) {
+    i.host_range(b, k, k, h);
+  };
 
   /// Whether it takes no others than batches in host memory.
   static constexpr bool takes_no_others = requires {
@@ -173,7 +185,9 @@ class Adapter final : public AnyIndex<Key, Value, Exec> {
   static bool supports(Op op, ValueMode mode) {
     if constexpr (requires { Index::supports(op, mode); })
       if (!Index::supports(op, mode)) return false;
-    if (takes_no_others) return op == Op::find || op == Op::lower_bound;
+    if (takes_no_others)
+      return op == Op::find || op == Op::lower_bound ||
+             (op == Op::range && has_host_range);
     switch (op) {
       case Op::build: return true;
       case Op::build_sorted: return mode != ValueMode::none;
@@ -240,6 +254,16 @@ class Adapter final : public AnyIndex<Key, Value, Exec> {
     else
       unsupported();
   }
+  typename V::HostHits range(const HostBatches<Exec>& batches,
+                             const HostKeys& lo,
+                             const HostKeys& hi) const override {
+    if constexpr (has_host_range) {
+      index_.host_range(batches, lo, hi, hits_);
+      return {hits_.offsets, hits_.values};
+    } else {
+      unsupported();
+    }
+  }
   void guess(const Exec& space, const Keys& queries,
              const Ranks& guesses) const override {
     if constexpr (takes_no_others)
@@ -284,6 +308,7 @@ struct IndexEntry {
   FromPairs from_sorted_pairs;      ///< empty: it cannot be built so
   bool takes_host_batches = false;  ///< find and lower_bound do
   bool takes_no_others = false;     ///< than batches in host memory
+  bool takes_host_ranges = false;   ///< range does
   bool is_ablation = false;         ///< measured only where asked for
 };
 
@@ -312,7 +337,8 @@ class IndexList {
                 from_pairs,
                 {},
                 Adapted::takes_host_batches,
-                Adapted::takes_no_others};
+                Adapted::takes_no_others,
+                Adapted::has_host_range};
     if constexpr (std::is_constructible_v<Index, Exec, Leading..., SortedTag,
                                           typename V::Keys,
                                           typename V::ValuesIn>)

@@ -159,14 +159,8 @@ class CaseAdder {
       case Op::range:
       case Op::for_each_in_range:
         if (op == Op::for_each_in_range && transfers) break;
-        for (std::uint64_t hits : options.range_hits) {
-          const RangeCase range{op, hits, range_batch<Exec>(options, hits),
-                                transfers};
-          add(range_name(subject, range),
-              [subject, range](benchmark::State& state) {
-                measure_range(subject, range, state);
-              });
-        }
+        for (std::uint64_t hits : options.range_hits)
+          add_range(subject, {op, hits, range_batch<Exec>(options, hits), how});
         break;
     }
   }
@@ -174,13 +168,27 @@ class CaseAdder {
   /// Verbs that take batches in host memory.
   void add_overlapped(Op op, const Subject<Key, Value, Exec>& subject,
                       std::uint64_t queries) {
-    if (!subject.entry.takes_host_batches ||
-        (op != Op::find && op != Op::lower_bound))
-      return;
-    for (std::uint64_t bucket_size : session_.options.bucket_sizes)
-      for (std::uint64_t buffers : session_.options.buffers)
-        add_point(subject, {op, queries, Transfers::overlapped, bucket_size,
-                            static_cast<int>(buffers)});
+    const Options& options = session_.options;
+    const bool is_range = op == Op::range && subject.entry.takes_host_ranges;
+    const bool is_point = (op == Op::find || op == Op::lower_bound) &&
+                          subject.entry.takes_host_batches;
+    for (std::uint64_t bucket_size : options.bucket_sizes)
+      for (std::uint64_t in_flight : options.buffers) {
+        const Buckets buckets{bucket_size, static_cast<int>(in_flight)};
+        if (is_point)
+          add_point(subject, {op, queries, Transfers::overlapped, buckets});
+        if (is_range)
+          for (std::uint64_t hits : options.range_hits)
+            add_range(subject, {op, hits, range_batch<Exec>(options, hits),
+                                Transfers::overlapped, buckets});
+      }
+  }
+
+  void add_range(const Subject<Key, Value, Exec>& subject,
+                 const RangeCase& range) {
+    add(range_name(subject, range), [subject, range](benchmark::State& state) {
+      measure_range(subject, range, state);
+    });
   }
 
   void add_point(const Subject<Key, Value, Exec>& subject,

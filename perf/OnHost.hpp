@@ -28,6 +28,7 @@ class OnHost {
  public:
   /// It has no verbs for Views in the device's memory.
   static constexpr bool takes_host_batches = true;
+  using hits_type = typename Index::hits_type;
 
   template <class Exec, class Keys>
   OnHost(const Exec& space, SortedTag, const Keys& keys)
@@ -46,6 +47,13 @@ class OnHost {
   void lower_bound(const HostBatches<Exec>& batches, const Queries& queries,
                    const Ranks& ranks) const {
     index_.lower_bound(batches, queries, ranks);
+  }
+
+  /// Ranges whose ends and hits are in host memory.
+  template <class Exec, class Queries>
+  void host_range(const HostBatches<Exec>& batches, const Queries& lo,
+                  const Queries& hi, hits_type& hits) const {
+    index_.range(batches, lo, hi, hits);
   }
 
   /// Writes where the device expects the lower bounds of queries in its memory:

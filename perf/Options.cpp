@@ -196,10 +196,12 @@ void declare(CLI::App& app, RawOptions& raw, Options& options) {
                  "error bounds of fit, measured in turn")
       ->delimiter(',')
       ->default_val(std::vector<std::string>{"16", "128"});
-  app.add_option("--transfers", raw.transfers,
-                 "in: time host-to-device and back, too; overlapped: the same "
-                 "in buckets, from pageable memory (find and lower_bound of "
-                 "Kindex's indexes); out: do not; several in turn")
+  app.add_option(
+         "--transfers", raw.transfers,
+         "in: time host-to-device and back, too; overlapped: the same "
+         "in buckets, from pageable memory (find and lower_bound of "
+         "Kindex's indexes, range of hybrid ones); out: do not; several "
+         "in turn")
       ->delimiter(',')
       ->default_val(std::vector<std::string>{"out"});
   app.add_option("--bucket-size", raw.bucket_sizes,

@@ -17,12 +17,7 @@ struct PointCase {
   Op op;
   std::uint64_t queries;  ///< per batch
   Transfers transfers = Transfers::out;
-  std::uint64_t bucket_size = 0;  ///< of overlapped transfers; 0: chosen
-  int buffers = 3;                ///< buckets in flight
-
-  PipelineOptions pipeline() const {
-    return PipelineOptions().set_bucket_size(bucket_size).set_buffers(buffers);
-  }
+  Buckets buckets = {};  ///< of overlapped transfers
 };
 
 template <class S>
@@ -31,10 +26,7 @@ std::string point_name(const S& subject, const PointCase& point) {
   std::snprintf(hit, sizeof hit, "/hit:%g", subject.session.options.hit_rate);
   return subject.name(name_of(point.op), subject.entry.name) + hit +
          subject.batch_suffix(point.queries, point.transfers) +
-         (point.bucket_size > 0 ? "/bucket:" + std::to_string(point.bucket_size)
-                                : "") +
-         (point.buffers != 3 ? "/buffers:" + std::to_string(point.buffers)
-                             : "");
+         point.buckets.suffix();
 }
 
 /// Queries and results in the memory of `Exec`, and on the host's side of the
@@ -87,7 +79,7 @@ class PointRun {
         asked_(queries()),
         buffers_(buffers()),
         index_(subject.index(space_)),
-        pipeline_(space_, point.pipeline()) {
+        pipeline_(space_, point.buckets.options()) {
     batches_ = std::min(batches_, asked_.size() / point_.queries);
   }
 
@@ -300,7 +292,7 @@ class PointRun {
 /// What the cost model says of a batch with transfers.
 inline void add_prediction(const TransferModel& model, const PointCase& point,
                            benchmark::State& state) {
-  const PipelineOptions options = point.pipeline();
+  const PipelineOptions options = point.buckets.options();
   const bool in = point.transfers == Transfers::in;
   state.counters["predicted_ms"] =
       1e3 * (in ? model.seconds(point.queries)

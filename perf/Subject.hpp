@@ -48,6 +48,21 @@ inline std::string transfers_suffix(Transfers transfers) {
   return "/transfers:" + std::string(name_of(transfers));
 }
 
+/// How batches that go through a pipeline are cut.
+struct Buckets {
+  std::uint64_t size = 0;  ///< queries of a bucket; 0: chosen
+  int in_flight = 3;
+
+  PipelineOptions options() const {
+    return PipelineOptions().set_bucket_size(size).set_buffers(in_flight);
+  }
+  /// In the name of a benchmark: what is not the library's choice.
+  std::string suffix() const {
+    return (size > 0 ? "/bucket:" + std::to_string(size) : "") +
+           (in_flight != 3 ? "/buffers:" + std::to_string(in_flight) : "");
+  }
+};
+
 /// A key as a message shows it.
 template <class Key>
 std::string printed(const Key& key) {

@@ -3,10 +3,14 @@
 // must fail, and say where.
 #include "BuildCase.hpp"
 #include "FitCase.hpp"
+#include "OnHost.hpp"
 #include "PointCase.hpp"
 #include "RangeCase.hpp"
 #include "baselines/StdLowerBound.hpp"
 
+#include <kindex/HybridBPlusTree.hpp>
+#include <kindex/HybridLearnedIndex.hpp>
+#include <kindex/RegularBPlusTree.hpp>
 #include <kindex/SortedArray.hpp>
 
 #include <gtest/gtest.h>
@@ -104,8 +108,7 @@ std::string point_verdict(Fault which, ValueMode mode, Op op) {
 
 std::string range_verdict(Fault which, ValueMode mode) {
   return verdict(which, mode, [](const auto& subject) {
-    RangeRun<Key, Value, HostExec>(subject, {Op::range, 5, 1000, false})
-        .verify();
+    RangeRun<Key, Value, HostExec>(subject, {Op::range, 5, 1000}).verify();
   });
 }
 
@@ -164,15 +167,79 @@ TEST(Transfers, OverlappedOnesAreVerified) {
       session, parse_key_spec("wiki:u64:5000"), ValueMode::u32,
       list.entries()[0]};
   for (std::uint64_t bucket_size : {0, 300}) {
-    PointCase point{Op::find, 70000, Transfers::overlapped, bucket_size};
+    PointCase point{Op::find, 70000, Transfers::overlapped, {bucket_size}};
     PointRun<Key, Value, Value, HostExec>(subject, point).verify();
     point.op = Op::lower_bound;
     PointRun<Key, Value, std::uint32_t, HostExec>(subject, point).verify();
   }
-  EXPECT_EQ(point_name(subject, {Op::find, 9, Transfers::overlapped, 300}),
+  EXPECT_EQ(point_name(subject, {Op::find, 9, Transfers::overlapped, {300}}),
             std::string("find/sorted_array/u64/") + HostExec::name() +
                 "/n:5000/keys:wiki/values:u32/hit:0.5/q:9/order:random"
                 "/transfers:overlapped/bucket:300");
+}
+
+/// Hybrid indexes whose device is the host, as kindex_bench has them on GPUs.
+IndexList<Key, Value, HostExec> hybrids() {
+  using Memory = Kokkos::HostSpace;
+  IndexList<Key, Value, HostExec> list;
+  list.add<OnHost<HybridBPlusTree<Key, Value, Memory>>>("hybrid_b_plus_tree");
+  list.add<OnHost<RegularBPlusTree<Key, Value, Memory, query::Hybrid>>>(
+      "regular_b_plus_tree");
+  list.add<OnHost<HybridLearnedIndex<Key, Value, Memory>>>(
+      "hybrid_learned_index");
+  return list;
+}
+
+TEST(Hybrids, HaveRangesInHostMemory) {
+  const auto list = hybrids();
+  for (const auto& entry : list.entries())
+    for (const ValueMode mode : {ValueMode::none, ValueMode::u32}) {
+      Session session;
+      EXPECT_TRUE(entry.takes_no_others && entry.takes_host_ranges);
+      EXPECT_TRUE(entry.supports(Op::range, mode));
+      const Subject<Key, Value, HostExec> subject{
+          session, parse_key_spec("wiki:u64:20000"), mode, entry};
+      for (const std::uint64_t hits : {1, 2, 4, 8, 16, 32}) {
+        const RangeCase range{
+            Op::range, hits, 1000, Transfers::overlapped, {300, 2}};
+        RangeRun<Key, Value, HostExec>(subject, range).verify();
+        EXPECT_TRUE(range_name(subject, range)
+                        .ends_with("/hits:" + std::to_string(hits) +
+                                   "/q:1000/order:random/transfers:overlapped"
+                                   "/bucket:300/buffers:2"));
+      }
+    }
+}
+
+/// Hits of another range.
+class ErringHybrid
+    : public OnHost<HybridBPlusTree<Key, Value, Kokkos::HostSpace>> {
+ public:
+  using OnHost::OnHost;
+  template <class Queries>
+  void host_range(const HostBatches<HostExec>& batches, const Queries& lo,
+                  const Queries& hi, hits_type& hits) const {
+    OnHost::host_range(batches, lo, hi, hits);
+    ++hits.values(hits.values.extent(0) / 2);
+  }
+};
+
+TEST(Hybrids, WrongRangesAreNoticed) {
+  Session session;
+  IndexList<Key, Value, HostExec> list;
+  list.add<ErringHybrid>("erring");
+  const Subject<Key, Value, HostExec> subject{
+      session, parse_key_spec("wiki:u64:5000"), ValueMode::u32,
+      list.entries()[0]};
+  const RangeRun<Key, Value, HostExec> run(
+      subject, {Op::range, 5, 1000, Transfers::overlapped});
+  try {
+    run.verify();
+    FAIL() << "nothing was noticed";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("wrong result: range ["),
+              std::string::npos);
+  }
 }
 
 TEST(Transfers, ArePredicted) {

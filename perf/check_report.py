@@ -120,6 +120,23 @@ overlapped = report(plain + [
     swept("pivot_tree", q, us, "/transfers:overlapped", predicted_ms=0.5,
           GB_per_s_in=1.0, GB_per_s_out=1.0) for q, us in sizes])
 
+def short_range(index, number, millions, rest="", space="Cuda"):
+    made = benchmark("range", index, 4096, f"/keys:uniform/values:none"
+                     f"/hits:{number}/q:16/order:random{rest}",
+                     items_per_second=1e6 * millions, ns_per_lookup=1.0,
+                     bytes_per_key=4.0, GB_per_s=1.0, GB_per_s_in=2.0,
+                     GB_per_s_out=3.0, hits_per_second=1e6 * millions * number)
+    for name in ("name", "run_name"):
+        made[name] = made[name].replace("/Cuda/", f"/{space}/")
+    return made
+
+
+short_ranges = report(plain[:3] + [
+    short_range(*one) for number in (1, 8, 32) for one in (
+        ("hybrid", number, 64, "/transfers:overlapped"),
+        ("hybrid", number, 96, "/transfers:overlapped/bucket:65536"),
+        ("b_plus_tree", number, 48, "", "OpenMP"))])
+
 fits = report(plain + [
     benchmark("fit", "learned_index", 4096, "/keys:uniform/epsilon:16",
               items_per_second=2e9, fit_ms=8.0, GB_per_s=16.0, segments=1010.0,
@@ -179,6 +196,18 @@ checks = {
     "updates": row(updates, "Cuda", "u32 uniform", "2¹²", "values", "4,096",
                    "4.000", "6.000", "1.50", "0.500", "12.5 %", "1,500"),
     "where methods cross for good": "values: 4,096." in updates,
+    "one length, no section": "Short and long ranges" not in without,
+    "ranges of some lengths": "hits per range" in short_ranges
+        and row(short_ranges, "b_plus_tree", "OpenMP", "u32 uniform", "no",
+                "2¹²", "8", "16", "", "48.0", "384.0"),
+    "ranges in the fastest buckets": row(
+        short_ranges, "hybrid", "Cuda", "u32 uniform", "overlapped", "2¹²",
+        "32", "16", "2¹⁶", "96.0", "3,072.0")
+        and not row(short_ranges, "hybrid", "Cuda", "u32 uniform", "overlapped",
+                    "2¹²", "32", "16", "chosen", "64.0", "2,048.0"),
+    "ranges in host memory": row(
+        short_ranges, "hybrid", "Cuda", "range", "u32 uniform, 8 hits",
+        "overlapped", "2¹²", "16", "chosen", "3", "64.0", "2", "3", "", ""),
     "no fits, no section": "Fitting segments" not in without,
     "fits": row(fits, "Cuda", "u32 uniform", "2¹²", "16", "8", "2,000.0", "16",
                 "1,010", "1,000", "1.00 %"),

@@ -1381,6 +1381,58 @@ def bandwidth_sections(results):
              "of copying"), rows, 3)))]
 
 
+def range_length_sections(results):
+    """Ranges against the number of their hits, where that varies."""
+    def plain(r):
+        return tuple(t for t in r.group() if not t.startswith("hits:"))
+    groups = by([r for r in results if r.op == "range"],
+                lambda r: (plain(r), r.n))
+    groups = {key: members for key, members in sorted(groups.items())
+              if len({r.tags["hits"] for r in members}) > 2}
+    if not groups:
+        return []
+    def name_of(r):
+        return f"{r.index}, {r.transfers}" if r.transfers else r.index
+    fastest = {}  # of all sizes and numbers of buckets
+    for key, members in groups.items():
+        for r in members:
+            at = (key, name_of(r), r.space, int(r.tags["hits"]))
+            if at not in fastest or rate_of(r) > rate_of(fastest[at]):
+                fastest[at] = r
+    figure, axes = panels(len(groups), "range-lengths")
+    lines = Lines(Palette(sorted({name for _, name, _, _ in fastest})))
+    rows = []
+    for ax, (group, n) in zip(axes, groups):
+        series = defaultdict(list)
+        for (key, name, space, hits), r in fastest.items():
+            if key == (group, n):
+                series[name, space].append((hits, r))
+        for (name, space), points in sorted(series.items()):
+            lines.draw(ax, [(hits, rate_of(r)) for hits, r in points], name,
+                       points[0][1].on_gpu, f"{name} · {space}")
+            for hits, r in sorted(points, key=lambda point: point[0]):
+                rows.append((r.index, space, group_title(group),
+                             r.transfers or "no", count(n), f"{hits:,}",
+                             count(r.queries),
+                             "" if r.transfers != "overlapped" else
+                             count(r.bucket) if r.bucket else "chosen",
+                             f"{rate_of(r) / 1e6:,.1f}",
+                             f"{r.counters['hits_per_second'] / 1e6:,.1f}"))
+        size_axis(ax, [hits for points in series.values()
+                       for hits, _ in points], "hits per range")
+        value_axis(ax, [rate_of(r) for points in series.values()
+                        for _, r in points], "ranges per second")
+        ax.set_title(f"{group_title(group)}, n = {count(n)}")
+    return [("Short and long ranges",
+             "<p>Offsets and values of all hits are written. “overlapped”: "
+             "ranges and hits are in host memory, in the fastest of the "
+             "buckets measured.</p>"
+             + figure_block(svg(figure, "range-lengths") + lines.legend())
+             + details("Numbers", table(
+                 ("index", "device", "keys", "transfers", "n", "hits", "batch",
+                  "bucket", "million ranges/s", "million hits/s"), rows, 4)))]
+
+
 CONTEXT_NAMES = [
     ("date", "measured"), ("host_name", "host"), ("cpu", "CPU"),
     ("host_threads", "host threads"), ("openmp", "OpenMP settings"),
@@ -1494,6 +1546,7 @@ def page(results, contexts, failed):
     sections = [
         ("Throughput", throughput_section(measured, palette)),
         *bandwidth_sections(results),
+        *range_length_sections(measured),
         *ablation_sections(all_measured),
         ("GPU against CPU", speedup_section(measured, palette)),
         ("Batch size at which the GPU starts to win",
