@@ -33,6 +33,7 @@ struct Views {
   using Offsets = Kokkos::View<size_type*, Memory>;
   using HostKeys = Kokkos::View<const Key*, Kokkos::HostSpace>;
   using HostValues = Kokkos::View<Value*, Kokkos::HostSpace>;
+  using HostValuesIn = Kokkos::View<const Value*, Kokkos::HostSpace>;
   using HostRanks = Kokkos::View<std::uint32_t*, Kokkos::HostSpace>;
 
   struct Hits {
@@ -43,6 +44,18 @@ struct Views {
     Kokkos::View<size_type*, Kokkos::HostSpace> offsets;
     HostValues values;
   };
+};
+
+/// What an index is built from: sorted keys, or keys and values.
+template <class Key, class Value, class Exec>
+struct BuildInput {
+  using V = Views<Key, Value, Exec>;
+  // In the memory of `Exec`, unless the index takes its entries on the host.
+  typename V::Keys keys;
+  typename V::ValuesIn values;
+  // In host memory, otherwise.
+  typename V::HostKeys host_keys;
+  typename V::HostValuesIn host_values;
 };
 
 /// An index, or whatever else answers queries.
@@ -186,7 +199,7 @@ class Adapter final : public AnyIndex<Key, Value, Exec> {
     if constexpr (requires { Index::supports(op, mode); })
       if (!Index::supports(op, mode)) return false;
     if (takes_no_others)
-      return op == Op::find || op == Op::lower_bound ||
+      return op == Op::build || op == Op::find || op == Op::lower_bound ||
              (op == Op::range && has_host_range);
     switch (op) {
       case Op::build: return true;
@@ -294,18 +307,14 @@ class Adapter final : public AnyIndex<Key, Value, Exec> {
 template <class Key, class Value, class Exec>
 struct IndexEntry {
   using Any = AnyIndex<Key, Value, Exec>;
-  using V = Views<Key, Value, Exec>;
-
-  using FromSorted =
-      std::function<std::unique_ptr<Any>(const Exec&, const typename V::Keys&)>;
-  using FromPairs = std::function<std::unique_ptr<Any>(
-      const Exec&, const typename V::Keys&, const typename V::ValuesIn&)>;
+  using Build = std::function<std::unique_ptr<Any>(
+      const Exec&, const BuildInput<Key, Value, Exec>&)>;
 
   std::string name;
   bool (*supports)(Op, ValueMode);
-  FromSorted from_sorted;
-  FromPairs from_pairs;
-  FromPairs from_sorted_pairs;      ///< empty: it cannot be built so
+  Build from_sorted;
+  Build from_pairs;
+  Build from_sorted_pairs;          ///< empty: it cannot be built so
   bool takes_host_batches = false;  ///< find and lower_bound do
   bool takes_no_others = false;     ///< than batches in host memory
   bool takes_host_ranges = false;   ///< range does
@@ -323,13 +332,28 @@ class IndexList {
   template <class Index, class... Leading>
   void add(std::string name, const Leading&... leading) {
     using Adapted = Adapter<Index, Key, Value, Exec>;
-    const auto from_sorted = [=](const Exec& space,
-                                 const typename V::Keys& keys) {
-      return std::make_unique<Adapted>(space, leading..., sorted, keys);
+    using Input = BuildInput<Key, Value, Exec>;
+    const auto keys_of = [](const Input& input) {
+      if constexpr (Adapted::takes_no_others) {
+        return input.host_keys;
+      } else {
+        return input.keys;
+      }
     };
-    const auto from_pairs = [=](const Exec& space, const typename V::Keys& keys,
-                                const typename V::ValuesIn& values) {
-      return std::make_unique<Adapted>(space, leading..., keys, values);
+    const auto values_of = [](const Input& input) {
+      if constexpr (Adapted::takes_no_others) {
+        return input.host_values;
+      } else {
+        return input.values;
+      }
+    };
+    const auto from_sorted = [=](const Exec& space, const Input& input) {
+      return std::make_unique<Adapted>(space, leading..., sorted,
+                                       keys_of(input));
+    };
+    const auto from_pairs = [=](const Exec& space, const Input& input) {
+      return std::make_unique<Adapted>(space, leading..., keys_of(input),
+                                       values_of(input));
     };
     Entry entry{std::move(name),
                 &Adapted::supports,
@@ -342,11 +366,9 @@ class IndexList {
     if constexpr (std::is_constructible_v<Index, Exec, Leading..., SortedTag,
                                           typename V::Keys,
                                           typename V::ValuesIn>)
-      entry.from_sorted_pairs = [=](const Exec& space,
-                                    const typename V::Keys& keys,
-                                    const typename V::ValuesIn& values) {
-        return std::make_unique<Adapted>(space, leading..., sorted, keys,
-                                         values);
+      entry.from_sorted_pairs = [=](const Exec& space, const Input& input) {
+        return std::make_unique<Adapted>(space, leading..., sorted,
+                                         keys_of(input), values_of(input));
       };
     entries_.push_back(std::move(entry));
   }

@@ -139,7 +139,9 @@ class CaseAdder {
     const Options& options = session_.options;
     if (how == Transfers::overlapped)
       return add_overlapped(op, subject, options.batch(is_host<Exec>));
-    if (subject.entry.takes_no_others) return;
+    if (subject.entry.takes_no_others &&
+        (op != Op::build || how != Transfers::out))
+      return;
     const bool transfers = how == Transfers::in;
     switch (op) {
       case Op::build:

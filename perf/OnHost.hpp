@@ -3,8 +3,7 @@
 #define KINDEX_PERF_ON_HOST_HPP
 
 /// \file
-/// Indexes whose entries are in host memory, where kindex_bench has keys on the
-/// device.
+/// Indexes whose entries are in host memory, as kindex_bench asks them.
 
 #include "Spaces.hpp"
 
@@ -19,8 +18,8 @@
 
 namespace kindex::perf {
 
-/// `Index`, built from copies of keys and values in host memory; asked for
-/// batches there only.
+/// `Index`, built from keys and values in host memory; asked for batches there
+/// only.
 template <class Index>
 class OnHost {
   using Key = typename Index::key_type;
@@ -32,11 +31,11 @@ class OnHost {
 
   template <class Exec, class Keys>
   OnHost(const Exec& space, SortedTag, const Keys& keys)
-      : index_(space, sorted, copy(space, keys)) {}
+      : index_(space, sorted, keys) {}
 
   template <class Exec, class Keys, class Values>
   OnHost(const Exec& space, const Keys& keys, const Values& values)
-      : index_(space, copy(space, keys), copy(space, values)) {}
+      : index_(space, keys, values) {}
 
   template <class Exec, class Queries, class Out>
   void find(const HostBatches<Exec>& batches, const Queries& queries,
@@ -94,18 +93,6 @@ class OnHost {
 
  protected:
   Index index_;
-
- private:
-  template <class Exec, class View>
-  static auto copy(const Exec& space, const View& view) {
-    // Allocated by the host: an instance of a GPU cannot.
-    const Kokkos::View<typename View::non_const_value_type*, Kokkos::HostSpace>
-        on_host(Kokkos::view_alloc(Kokkos::WithoutInitializing, view.label()),
-                view.extent(0));
-    Kokkos::deep_copy(space, on_host, view);
-    space.fence("kindex_bench: keys are in host memory");
-    return on_host;
-  }
 };
 
 /// The same with the work divided, by as many levels as there are.

@@ -8,6 +8,7 @@
 #include "RangeCase.hpp"
 #include "baselines/StdLowerBound.hpp"
 
+#include <kindex/BPlusTree.hpp>
 #include <kindex/HybridBPlusTree.hpp>
 #include <kindex/HybridLearnedIndex.hpp>
 #include <kindex/RegularBPlusTree.hpp>
@@ -209,6 +210,49 @@ TEST(Hybrids, HaveRangesInHostMemory) {
                                    "/bucket:300/buffers:2"));
       }
     }
+}
+
+TEST(Hybrids, AreBuiltInPhases) {
+  auto list = hybrids();
+  list.add<BPlusTree<Key, Value, Kokkos::HostSpace>>("b_plus_tree");
+  list.add<SortedArray<Key, Value, Kokkos::HostSpace>>("sorted_array");
+  for (const auto& entry : list.entries())
+    for (const ValueMode mode : {ValueMode::none, ValueMode::u32}) {
+      Session session;
+      session.options.queries = 1000;
+      ASSERT_TRUE(entry.supports(Op::build, mode));
+      const Subject<Key, Value, HostExec> subject{
+          session, parse_key_spec("uniform:u64:50000"), mode, entry};
+      verify_build(subject);
+      const auto phases =
+          build_phases([&] { subject.build(HostExec(), subject.input()); });
+      const bool has_levels =
+          entry.name == "hybrid_b_plus_tree" || entry.name == "b_plus_tree";
+      ASSERT_EQ(phases.has_value(), has_levels) << entry.name;
+      if (!has_levels) continue;
+      EXPECT_GT(phases->sort, 0);
+      EXPECT_GT(phases->inner, 0);
+      EXPECT_GT(phases->mirror, 0);
+    }
+}
+
+TEST(Hybrids, PhasesLeaveToolsAsTheyWere) {
+  namespace Tools = Kokkos::Tools::Experimental;
+  static int kernels = 0;
+  kernels = 0;
+  Tools::set_begin_parallel_for_callback(
+      [](const char*, std::uint32_t, std::uint64_t*) { ++kernels; });
+  const auto run = [] {
+    for (const char* label :
+         {"kindex::BPlusTree::write_levels", "kindex::BPlusTree::write_pivots"})
+      Kokkos::parallel_for(label, Kokkos::RangePolicy<HostExec>(0, 1),
+                           [](int) {});
+  };
+  EXPECT_TRUE(build_phases(run).has_value());
+  EXPECT_EQ(kernels, 0);
+  run();
+  EXPECT_EQ(kernels, 2);
+  Tools::set_begin_parallel_for_callback(nullptr);
 }
 
 /// Hits of another range.

@@ -137,6 +137,16 @@ short_ranges = report(plain[:3] + [
         ("hybrid", number, 96, "/transfers:overlapped/bucket:65536"),
         ("b_plus_tree", number, 48, "", "OpenMP"))])
 
+def phases(index, op, values, **counters):
+    return benchmark(op, index, 4096, f"/keys:uniform/values:{values}",
+                     items_per_second=1e9, GB_per_s=2.0, bytes_per_key=4.0,
+                     build_ms=sum(counters.values()), **counters)
+
+
+builds = report(plain + [
+    phases("hybrid_b_plus_tree", "build", "u32", sort_ms=16.0, inner_ms=4.0,
+           mirror_ms=2.0),
+    phases("b_plus_tree", "build_sorted", "u32", sort_ms=8.0, inner_ms=4.0)])
 fits = report(plain + [
     benchmark("fit", "learned_index", 4096, "/keys:uniform/epsilon:16",
               items_per_second=2e9, fit_ms=8.0, GB_per_s=16.0, segments=1010.0,
@@ -208,6 +218,13 @@ checks = {
     "ranges in host memory": row(
         short_ranges, "hybrid", "Cuda", "range", "u32 uniform, 8 hits",
         "overlapped", "2¹²", "16", "chosen", "3", "64.0", "2", "3", "", ""),
+    "no phases of builds, no part": "Phases of rebuilding" not in without,
+    "phases of builds": row(
+        builds, "hybrid_b_plus_tree", "Cuda", "u32 uniform, values u32", "any",
+        "2¹²", "22", "16", "4", "2"),
+    "phases without a copy": row(
+        builds, "b_plus_tree", "Cuda", "u32 uniform, values u32", "sorted",
+        "2¹²", "12", "8", "4", ""),
     "no fits, no section": "Fitting segments" not in without,
     "fits": row(fits, "Cuda", "u32 uniform", "2¹²", "16", "8", "2,000.0", "16",
                 "1,010", "1,000", "1.00 %"),

@@ -672,14 +672,17 @@ def by_tuple(items, key):
     return groups
 
 
+def comes_sorted(build):
+    return build.op == "build_sorted" or build.tags.get("values") == "none"
+
+
 def build_section(results, palette):
     all_builds = [r for r in results if r.op in ("build", "build_sorted")]
     builds = [r for r in all_builds if r.op == "build"]
     if not all_builds:
         return "<p>Builds were not measured in these runs (--ops build).</p>"
     rows = [(r.index, r.space, group_title(r.group()),
-             "sorted" if r.op == "build_sorted"
-             or r.tags.get("values") == "none" else "any", count(r.n),
+             "sorted" if comes_sorted(r) else "any", count(r.n),
              digits(r.counters["build_ms"]),
              digits(r.counters["allocation_ms"])
              if "allocation_ms" in r.counters else "",
@@ -696,7 +699,63 @@ def build_section(results, palette):
             + details("Numbers", table(
                 ("index", "device", "keys", "order", "n", "ms",
                  "of them allocation", "million keys/s", "GB/s", "transfers"),
-                rows, 4)))
+                rows, 4))
+            + build_phases_part(all_builds))
+
+
+BUILD_PHASES = (("sort_ms", "entries"), ("inner_ms", "inner levels"),
+                ("mirror_ms", "copy of them"))
+
+
+def build_phases_part(builds):
+    """Of what the time of building an implicit tree consists."""
+    phased = [r for r in builds if "inner_ms" in r.counters]
+    if not phased:
+        return ""
+    def row_of(r):
+        order = "sorted" if comes_sorted(r) else "any order"
+        return f"{series_label(r)}, {group_title(r.group())}, {order}"
+    largest = {}
+    for r in phased:
+        if row_of(r) not in largest or r.n > largest[row_of(r)].n:
+            largest[row_of(r)] = r
+    figure, ax = plt.subplots(num="build-phases", layout="constrained",
+                              figsize=(9, 1.3 + 0.36 * len(largest)))
+    lines = Lines(Palette([name for _, name in BUILD_PHASES]))
+    for y, (title, r) in enumerate(sorted(largest.items(), reverse=True)):
+        left = 0
+        for counter, name in BUILD_PHASES:
+            width = r.counters.get(counter, 0)
+            look = lines.palette.style(name)
+            lines.looks.setdefault(name, ({**look, "marker": ""}, True))
+            ax.barh(y, width, left=left, height=0.62, color=look["color"])
+            left += width
+        ax.annotate(digits(left), (left, y), xytext=(5, 0),
+                    textcoords="offset points", va="center", fontsize=9)
+    ax.set_yticks(range(len(largest)), [
+        f"{title}, n = {count(r.n)}" for title, r in
+        sorted(largest.items(), reverse=True)], color=INK)
+    ax.grid(False, axis="y")
+    ax.tick_params(axis="y", length=0)
+    ax.set_xlim(right=ax.get_xlim()[1] * 1.08)
+    ax.set_xlabel("milliseconds")
+    rows = [(r.index, r.space, group_title(r.group()),
+             "sorted" if comes_sorted(r) else "any", count(r.n),
+             digits(r.counters["build_ms"]),
+             *(digits(r.counters[counter]) if counter in r.counters else ""
+               for counter, _ in BUILD_PHASES))
+            for r in sorted(phased, key=lambda r: (
+                r.group(), r.n, r.index, r.space, r.op))]
+    return ("<h3>Phases of rebuilding an implicit tree</h3>\n"
+            + figure_block(svg(figure, "build-phases") + lines.legend(),
+                           "Entries are sorted and copied, or where they come "
+                           "sorted checked and copied; inner levels are "
+                           "written; those of a hybrid tree, whose build is on "
+                           "the host, are copied to the device. Each with a "
+                           "fence behind it, which builds do not have.")
+            + details("Numbers", table(
+                ("index", "device", "keys", "order", "n", "ms",
+                 *(name + ", ms" for _, name in BUILD_PHASES)), rows, 4)))
 
 
 def fit_sections(results):

@@ -167,7 +167,8 @@ set_tests_properties(
              "WARNING: --hit-rate 0 was asked for, but with these keys 1 of")
 
 # A wrong answer is noticed, named, and fails the run.
-add_executable(kindex_wrong_answers_test WrongAnswers.cpp Session.cpp Limits.cpp)
+add_executable(kindex_wrong_answers_test WrongAnswers.cpp BuildPhases.cpp
+                                         Session.cpp Limits.cpp)
 target_link_libraries(kindex_wrong_answers_test
                       PRIVATE kindex_perf_data benchmark::benchmark
                               GTest::gtest)
