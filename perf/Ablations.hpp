@@ -8,14 +8,12 @@
 /// `INDEX_kK`. A new one is one line here; report.py groups them by name.
 
 #include "AnyIndex.hpp"
-#include "OnHost.hpp"
 #include "OneThread.hpp"
 #include "Spaces.hpp"
 #include "Tuned.hpp"
 
 #include <kindex/BPlusTree.hpp>
 #include <kindex/Eytzinger.hpp>
-#include <kindex/HybridBPlusTree.hpp>
 #include <kindex/LearnedIndex.hpp>
 #include <kindex/PivotTree.hpp>
 #include <kindex/RadixTree.hpp>
@@ -282,13 +280,6 @@ void add_b_plus_tree_ablations(IndexList<Key, Value, Exec>& all) {
     add_depth.template operator()<32>();
   } else {
     variants.add_cooperation();
-    using Hybrid =
-        Divided<HybridBPlusTree<Key, Value, typename Exec::memory_space>>;
-    for (int quarters = 0; quarters <= 16; ++quarters)
-      all.template add_ablation<Hybrid>(
-          "hybrid_b_plus_tree+host_levels_" + std::to_string(quarters / 4) +
-              '.' + std::to_string(quarters % 4 * 25),
-          WorkDivision{quarters / 4, quarters % 4 * 0.25});
   }
 }
 

@@ -87,6 +87,11 @@ class AnyIndex {
   virtual typename V::HostHits range(const HostBatches<Exec>& batches,
                                      const typename V::HostKeys& lo,
                                      const typename V::HostKeys& hi) const = 0;
+  /// Of an index whose searches the host may begin.
+  virtual void set_division(const WorkDivision& division) = 0;
+  virtual WorkDivision balance(const HostBatches<Exec>& batches,
+                               const typename V::HostKeys& sample) = 0;
+  virtual int height() const = 0;
   /// The parts of lower_bound that device and host have, each alone, of an
   /// index that takes no others than batches in host memory.
   virtual void guess(const Exec& space, const typename V::Keys& queries,
@@ -184,6 +189,11 @@ class Adapter final : public AnyIndex<Key, Value, Exec> {
     i.host_range(b, k, k, h);
   };
 
+  /// Whether the work of its searches can be divided.
+  static constexpr bool is_divisible = requires(Index & i, WorkDivision d) {
+    i.set_division(d);
+  };
+
   /// Whether it takes no others than batches in host memory.
   static constexpr bool takes_no_others = requires {
     Index::takes_host_batches;
@@ -200,12 +210,14 @@ class Adapter final : public AnyIndex<Key, Value, Exec> {
       if (!Index::supports(op, mode)) return false;
     if (takes_no_others)
       return op == Op::build || op == Op::find || op == Op::lower_bound ||
-             (op == Op::range && has_host_range);
+             (op == Op::range && has_host_range) ||
+             (op == Op::divide && is_divisible);
     switch (op) {
       case Op::build: return true;
       case Op::build_sorted: return mode != ValueMode::none;
       case Op::fit:     // of keys, not of an index
       case Op::update:  // of one index, with its own cases
+      case Op::divide:  // of batches in host memory
         return false;
       case Op::find: return has_find;
       case Op::lower_bound: return has_lower_bound;
@@ -276,6 +288,25 @@ class Adapter final : public AnyIndex<Key, Value, Exec> {
     } else {
       unsupported();
     }
+  }
+  void set_division(const WorkDivision& division) override {
+    if constexpr (is_divisible)
+      index_.set_division(division);
+    else
+      unsupported();
+  }
+  WorkDivision balance(const HostBatches<Exec>& batches,
+                       const HostKeys& sample) override {
+    if constexpr (is_divisible)
+      return index_.balance(batches, sample);
+    else
+      unsupported();
+  }
+  int height() const override {
+    if constexpr (is_divisible)
+      return index_.height();
+    else
+      unsupported();
   }
   void guess(const Exec& space, const Keys& queries,
              const Ranks& guesses) const override {

@@ -6,6 +6,7 @@
 /// The benchmarks of one key type: which there are, in which order.
 
 #include "BuildCase.hpp"
+#include "DivisionCase.hpp"
 #include "FitCase.hpp"
 #include "LimitCase.hpp"
 #include "PointCase.hpp"
@@ -129,6 +130,7 @@ class CaseAdder {
   }
 
   void add_op(Op op, const Subject<Key, Value, Exec>& subject) {
+    if (op == Op::divide) return add_divisions(subject);
     // Hosts have nothing to transfer.
     if (is_host<Exec>) return add_op(op, subject, Transfers::out);
     for (Transfers transfers : session_.options.transfers)
@@ -152,7 +154,8 @@ class CaseAdder {
             });
         break;
       case Op::fit:
-      case Op::update: break;
+      case Op::update:
+      case Op::divide: break;
       case Op::find:
       case Op::lower_bound:
       case Op::count:
@@ -184,6 +187,20 @@ class CaseAdder {
             add_range(subject, {op, hits, range_batch<Exec>(options, hits),
                                 Transfers::overlapped, buckets});
       }
+  }
+
+  /// Of batches in host memory, whatever the transfers of others.
+  void add_divisions(const Subject<Key, Value, Exec>& subject) {
+    const Options& options = session_.options;
+    for (std::uint64_t bucket_size : options.bucket_sizes)
+      for_each_division([&](const std::optional<WorkDivision>& division) {
+        const DivisionCase how{options.batch(is_host<Exec>), division,
+                               Buckets{bucket_size}};
+        add(division_name(subject, how),
+            [subject, how](benchmark::State& state) {
+              measure_division(subject, how, state);
+            });
+      });
   }
 
   void add_range(const Subject<Key, Value, Exec>& subject,

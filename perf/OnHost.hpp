@@ -11,7 +11,6 @@
 #include <kindex/query/BulkQueries.hpp>
 #include <kindex/query/WorkDivision.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <type_traits>
@@ -55,6 +54,19 @@ class OnHost {
     index_.range(batches, lo, hi, hits);
   }
 
+  /// How searches are divided between host and device, where they can be.
+  void set_division(const WorkDivision& division) requires
+      requires(Index& index) {
+    index.set_division(division);
+  }
+  { index_.set_division(division); }
+  template <class Exec, class Queries>
+  WorkDivision balance(const HostBatches<Exec>& batches,
+                       const Queries& sample) {
+    return index_.balance(batches, sample);
+  }
+  int height() const { return index_.height(); }
+
   /// Writes where the device expects the lower bounds of queries in its memory:
   /// its part of a lookup alone.
   template <class Exec, class Queries, class Guesses>
@@ -91,22 +103,8 @@ class OnHost {
 
   std::uint64_t memory_bytes() const { return index_.memory_bytes(); }
 
- protected:
+ private:
   Index index_;
-};
-
-/// The same with the work divided, by as many levels as there are.
-template <class Index>
-class Divided : public OnHost<Index> {
- public:
-  template <class Exec, class... Arguments>
-  requires std::is_constructible_v<OnHost<Index>, Exec, Arguments...> Divided(
-      const Exec& space, WorkDivision division, const Arguments&... arguments)
-      : OnHost<Index>(space, arguments...) {
-    division.levels = std::min(division.levels, this->index_.height());
-    if (division.levels == this->index_.height()) division.share = 0;
-    this->index_.set_division(division);
-  }
 };
 
 }  // namespace kindex::perf

@@ -165,7 +165,9 @@ void declare(CLI::App& app, RawOptions& raw, Options& options) {
                  "operations among build, build_sorted (from sorted keys and "
                  "values), fit (the segments of a learned index alone), update "
                  "(batches of operations, by size and method), find, "
-                 "lower_bound, count, range, for_each_in_range (of ablations)")
+                 "lower_bound, count, range, for_each_in_range (of ablations), "
+                 "divide (lower_bound with the work "
+                 "of a hybrid tree divided in all ways)")
       ->delimiter(',')
       ->default_val(
           std::vector<std::string>{"build", "find", "lower_bound", "range"});

@@ -155,7 +155,7 @@ struct Subject {
   }
 
   /// The index, built.
-  const Any& index(const Exec& space) const {
+  Any& index(const Exec& space) const {
     using Held = std::unique_ptr<Any>;
     const Input& from = input();
     return *session.cache.template get<Held>(

@@ -2,6 +2,7 @@
 // Proves that kindex_bench notices wrong answers: indexes that err in one place
 // must fail, and say where.
 #include "BuildCase.hpp"
+#include "DivisionCase.hpp"
 #include "FitCase.hpp"
 #include "OnHost.hpp"
 #include "PointCase.hpp"
@@ -234,6 +235,41 @@ TEST(Hybrids, AreBuiltInPhases) {
       EXPECT_GT(phases->inner, 0);
       EXPECT_GT(phases->mirror, 0);
     }
+}
+
+TEST(Hybrids, WorkIsDivided) {
+  const auto list = hybrids();
+  int divisible = 0;
+  for (const auto& entry : list.entries()) {
+    if (!entry.supports(Op::divide, ValueMode::none)) continue;
+    ++divisible;
+    Session session;
+    const Subject<Key, Value, HostExec> subject{
+        session, parse_key_spec("uniform:u64:50000"), ValueMode::none, entry};
+    auto& index = subject.index(HostExec());
+    const DivisionCase how{500, WorkDivision{1, 0.25}, {300}};
+    EXPECT_TRUE(division_name(subject, how)
+                    .ends_with("/values:none/levels:1/share:0.25/q:500"
+                               "/order:random/transfers:overlapped"
+                               "/bucket:300"));
+    EXPECT_TRUE(division_name(subject, {3000, {}})
+                    .ends_with("/values:none/division:found/q:3000"
+                               "/order:random/transfers:overlapped"));
+    const PointRun<Key, Value, std::uint32_t, HostExec> run(subject,
+                                                            how.point());
+    int divisions = 0;
+    for_each_division([&](const std::optional<WorkDivision>& division) {
+      ++divisions;
+      const Divided divided(index, division ? within(*division, index.height())
+                                            : run.balance(index));
+      run.verify();
+    });
+    EXPECT_EQ(divisions, 26);
+    EXPECT_EQ(within({9, 0.5}, index.height()),
+              (WorkDivision{index.height(), 0}));
+    EXPECT_EQ(within({0, 1}, index.height()), (WorkDivision{0, 1}));
+  }
+  EXPECT_EQ(divisible, 1);
 }
 
 TEST(Hybrids, PhasesLeaveToolsAsTheyWere) {

@@ -147,6 +147,19 @@ builds = report(plain + [
     phases("hybrid_b_plus_tree", "build", "u32", sort_ms=16.0, inner_ms=4.0,
            mirror_ms=2.0),
     phases("b_plus_tree", "build_sorted", "u32", sort_ms=8.0, inner_ms=4.0)])
+def divided(division, billions, **counters):
+    return benchmark("divide", "hybrid", 4096, "/keys:uniform/values:none/"
+                     f"{division}/q:1024/order:random/transfers:overlapped",
+                     items_per_second=1e9 * billions, ns_per_lookup=1.0,
+                     bytes_per_key=4.0, GB_per_s_in=1.0, GB_per_s_out=1.0,
+                     **counters)
+
+
+divisions = report(plain + [
+    divided("levels:0/share:0", 0.5, levels=0, share=0),
+    divided("levels:0/share:0.25", 0.75, levels=0, share=0.25),
+    divided("levels:1/share:0", 0.25, levels=1, share=0),
+    divided("division:found", 1, levels=0, share=0.125, balance_ms=64.0)])
 fits = report(plain + [
     benchmark("fit", "learned_index", 4096, "/keys:uniform/epsilon:16",
               items_per_second=2e9, fit_ms=8.0, GB_per_s=16.0, segments=1010.0,
@@ -225,6 +238,19 @@ checks = {
     "phases without a copy": row(
         builds, "b_plus_tree", "Cuda", "u32 uniform, values u32", "sorted",
         "2¹²", "12", "8", "4", ""),
+    "no divisions, no section": "Dividing searches" not in without,
+    "a map of divisions": "levels D of the host" in divisions
+        and row(divisions, "hybrid", "Cuda", "u32 uniform", "2¹²",
+                "chosen buckets", "2¹⁰", "D = 0, R = 0", "0", "0", "500.0",
+                "50 %", "")
+        and row(divisions, "hybrid", "Cuda", "u32 uniform", "2¹²",
+                "chosen buckets", "2¹⁰", "fastest of the map", "0", "0.25",
+                "750.0", "75 %", "")
+        and row(divisions, "hybrid", "Cuda", "u32 uniform", "2¹²",
+                "chosen buckets", "2¹⁰", "found by measuring", "0", "0.125",
+                "1,000.0", "100 %", "64"),
+    "divisions stay among themselves":
+        "Batches in host memory" not in divisions,
     "no fits, no section": "Fitting segments" not in without,
     "fits": row(fits, "Cuda", "u32 uniform", "2¹²", "16", "8", "2,000.0", "16",
                 "1,010", "1,000", "1.00 %"),

@@ -1117,6 +1117,7 @@ def limits_section(results):
 def transfers_sections(results):
     """Batches in host memory: all at once against in buckets, and the link."""
     points = largest_batches([r for r in results if r.transfers
+                              and r.op in OP_TITLES
                               and "GB_per_s_in" in r.counters])
     if not points:
         return []
@@ -1184,6 +1185,69 @@ def transfers_sections(results):
              "from and to page-locked memory, both ways at once. “of the host”: "
              "of what the host’s part alone takes, where it ends the searches.</p>"
              + "".join(parts))]
+
+
+def division_sections(results):
+    """Maps of how fast each division of work between host and device is."""
+    divisions = [r for r in results if r.op == "divide"]
+    if not divisions:
+        return []
+    def plain(r):
+        return tuple(t for t in r.group() if not t.startswith(
+            ("levels:", "share:", "division:")))
+    groups = by(divisions, lambda r: (r.index, r.space, plain(r), r.n,
+                                      r.bucket, r.queries))
+    groups = dict(sorted(groups.items()))
+    figure, axes = panels(len(groups), "divisions")
+    rows = []
+    for ax, ((index, space, group, n, bucket, queries), members) in zip(
+            axes, groups.items()):
+        # A tree may have fewer levels than were asked for.
+        given = {(int(r.counters["levels"]), r.counters["share"]): r
+                 for r in members if "division" not in r.tags}
+        found = [r for r in members if "division" in r.tags]
+        best = max(map(rate_of, members))
+        for (levels, share), r in sorted(given.items()):
+            ax.add_patch(plt.Rectangle(
+                (share - 0.125, levels - 0.5), 0.25, 1, linewidth=0,
+                color=SERIES[0], alpha=0.65 * (rate_of(r) / best) ** 2))
+            ax.annotate(digits(rate_of(r) / 1e6), (share, levels),
+                        ha="center", va="center", fontsize=9)
+        for r in found:
+            at = (r.counters["share"], r.counters["levels"])
+            ax.plot(*at, marker="o", markersize=26, markerfacecolor="none",
+                    color=SERIES[1], linewidth=0, clip_on=False)
+        ax.set_xlim(-0.125, 1.125)
+        ax.set_ylim(max((d for d, _ in given), default=0) + 0.5, -0.5)
+        ax.set_xticks([0, 0.25, 0.5, 0.75, 1])
+        ax.set_yticks(sorted({d for d, _ in given}))
+        ax.grid(False)
+        ax.tick_params(length=0)
+        ax.set_xlabel("share R with one level more")
+        ax.set_ylabel("levels D of the host")
+        size = f"buckets of {count(bucket)}" if bucket else "chosen buckets"
+        ax.set_title(f"{index}: {group_title(group)},\nn = {count(n)}, {size}")
+        fastest = max(given.values(), key=rate_of, default=None)
+        for what, r in ([("D = 0, R = 0", given.get((0, 0))),
+                         ("fastest of the map", fastest)]
+                        + [("found by measuring", r) for r in found]):
+            if r is not None:
+                rows.append((
+                    index, space, group_title(group), count(n), size,
+                    count(queries), what, f"{r.counters['levels']:.0f}",
+                    f"{r.counters['share']:.3g}", f"{rate_of(r) / 1e6:,.1f}",
+                    f"{100 * rate_of(r) / best:.0f} %",
+                    digits(r.counters["balance_ms"])
+                    if "balance_ms" in r.counters else ""))
+    return [("Dividing searches between host and device",
+             "<p>The host follows the topmost D levels of all lookups, and one "
+             "level more of a share R of each bucket, the device those below, "
+             "and the host ends in the leaf. Million lower bounds per second; "
+             "the circle is what <code>balance</code> found.</p>"
+             + figure_block(svg(figure, "divisions"))
+             + table(("index", "device", "keys", "n", "in", "batch", "division",
+                      "D", "R", "million/s", "of the fastest",
+                      "ms to find it"), rows, 3))]
 
 
 # ---- ablations -----------------------------------------------------------------
@@ -1612,6 +1676,7 @@ def page(results, contexts, failed):
          batch_section(measured, palette)),
         *resident_sections(measured, palette),
         *transfers_sections(measured),
+        *division_sections(measured),
         ("Build time", build_section(measured, palette)),
         *fit_sections(measured),
         *update_sections(measured),
