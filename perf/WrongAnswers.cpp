@@ -269,7 +269,7 @@ TEST(Hybrids, WorkIsDivided) {
               (WorkDivision{index.height(), 0}));
     EXPECT_EQ(within({0, 1}, index.height()), (WorkDivision{0, 1}));
   }
-  EXPECT_EQ(divisible, 1);
+  EXPECT_EQ(divisible, 2);
 }
 
 TEST(Hybrids, PhasesLeaveToolsAsTheyWere) {
