@@ -72,7 +72,7 @@ class CaseAdder {
              {UpdateMethod::asynchronous, UpdateMethod::synchronised})
           for (std::uint64_t operations = 1;
                operations <=
-               std::min<std::uint64_t>(options.batch(is_host<Exec>), 1 << 20);
+               std::min(options.batch(is_host<Exec>), most_operations(method));
                operations *= 4) {
             const UpdateCase update{method, of_entries, operations};
             add(update_name(subject, update),

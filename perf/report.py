@@ -785,6 +785,42 @@ def fit_sections(results):
                      rows, 2))]
 
 
+def update_figure(cells, crossings):
+    """Operations per second of both methods against the size of a batch, and
+    where they cross."""
+    figure, axes = panels(len(crossings), "updates")
+    methods = ("asynchronous", "synchronised")
+    lines = Lines(Palette(list(methods)))
+    for ax, (line, crossing) in zip(axes, sorted(crossings.items())):
+        group, n, space, change = line
+        values, sizes, switches = [], [], []
+        for method in methods:
+            points = {batch: c for (at, batch, of), c in cells.items()
+                      if at == line and of == method}
+            if not points:
+                continue
+            lines.draw(ax, [(batch, c["items_per_second"])
+                            for batch, c in points.items()], method,
+                       space not in HOST_SPACES, method, markersize=4.5)
+            values += [c["items_per_second"] for c in points.values()]
+            sizes += points
+            if method == "synchronised":
+                switches = [b for b, c in points.items() if c.get("automatic")]
+        size_axis(ax, sizes, "operations per batch")
+        value_axis(ax, values, "operations per second")
+        ax.set_title(f"{space}: {group_title(group)},\n"
+                     f"n = {count(n)}, {change}")
+        if crossing is not None:
+            mark_batch(ax, crossing, f"ahead from {count(crossing)}")
+        if switches:
+            mark_batch(ax, max(switches),
+                       f"automatic up to {count(max(switches))}", True)
+    return figure_block(
+        svg(figure, "updates") + lines.legend(),
+        "The mark is from where on the asynchronous method stays ahead; dashed: "
+        "up to where UpdateMethod::automatic takes the synchronised one.")
+
+
 def update_sections(results):
     """Batches of operations: both methods side by side, and where they cross."""
     updates = [r for r in results if r.op == "update"]
@@ -798,7 +834,7 @@ def update_sections(results):
         line = (plain(r), r.n, r.space, r.tags["change"])
         cells[line, int(r.tags["batch"]), r.tags["method"]] = r.counters
         where[line][int(r.tags["batch"])] = True
-    rows, crossings = [], []
+    rows, crossings, found = [], [], {}
     for line in sorted(where):
         group, n, space, change = line
         crossing = None
@@ -817,11 +853,15 @@ def update_sections(results):
                 elif crossing is None:
                     crossing = batch
             c = pair[1] or pair[0]
+            taken = [name for name, of in zip(
+                ("synchronised", "asynchronous"), pair)
+                if of and of.get("automatic")]
             rows.append((space, group_title(group), count(n), change,
-                         f"{batch:,}", *shown, ratio,
+                         f"{batch:,}", *shown, ratio, *(taken or [""]),
                          f"{c['leaves_per_operation']:.3f}",
                          f"{100 * c['deferred']:.1f} %",
                          f"{c['device_bytes_per_operation']:,.0f}"))
+        found[line] = crossing
         if crossing is not None:
             crossings.append(f"{space}, {group_title(group)}, n = {count(n)}, "
                              f"{change}: {crossing:,}")
@@ -832,9 +872,10 @@ def update_sections(results):
              "stays ahead: "
              + html.escape("; ".join(crossings) or "none of those measured")
              + ".</p>"
+             + update_figure(cells, found)
              + table(("device", "keys", "n", "change", "batch",
                       "synchronised, million operations/s",
-                      "asynchronous", "ratio", "leaves written per operation",
+                      "asynchronous", "ratio", "automatic takes", "leaves written per operation",
                       "in leaves split or joined",
                       "bytes to the device per operation"), rows, 4))]
 
