@@ -260,9 +260,9 @@ void add_b_plus_tree_ablations(IndexList<Key, Value, Exec>& all) {
   using Index = BPlusTree<Key, Value, typename Exec::memory_space>;
   Variants<Index, IndexList<Key, Value, Exec>> variants(all, "b_plus_tree");
   if constexpr (is_host<Exec>) {
-    for (const auto how :
-         {NodeSearch::scalar, NodeSearch::linear_avx2,
-          NodeSearch::hierarchical_avx2, NodeSearch::linear_avx512})
+    for (const auto how : {NodeSearch::scalar, NodeSearch::linear_avx2,
+                           NodeSearch::hierarchical_avx2,
+                           NodeSearch::linear_avx512, NodeSearch::linear_neon})
       if (is_available(how))
         variants.add(name_of(how), LookupPolicy(),
                      BPlusTreeOptions{how, Pages::huge});

@@ -522,7 +522,7 @@ TEST(RegularBPlusTree, SameInAllWays) {
   for (const auto how :
        {kindex::NodeSearch::scalar, kindex::NodeSearch::linear_avx2,
         kindex::NodeSearch::hierarchical_avx2,
-        kindex::NodeSearch::linear_avx512}) {
+        kindex::NodeSearch::linear_avx512, kindex::NodeSearch::linear_neon}) {
     RegularBPlusTreeOptions options;
     options.node_search = how;
     options.pages = kindex::Pages::ordinary;
