@@ -10,6 +10,10 @@
 #define KINDEX_HAVE_X86_SIMD
 #include <immintrin.h>
 #endif
+#if defined(__aarch64__) && defined(__ARM_NEON)
+#define KINDEX_HAVE_NEON
+#include <arm_neon.h>
+#endif
 
 namespace kindex::query {
 
@@ -195,6 +199,93 @@ struct LinearAvx512 {
 
 #endif
 
+#ifdef KINDEX_HAVE_NEON
+
+struct LinearNeon {
+  template <int stride, class Key>
+  static unsigned below(const Key* line, const Key& key) {
+    constexpr int lanes = 16 / int(sizeof(Key));
+    auto count = less(line, key);
+    for (int i = 1; i < line_bytes / 16; ++i)
+      count = sum(count, less(line + i * lanes, key));
+    return total<stride>(negative(count));
+  }
+  template <int stride, class Key>
+  static bool holds(const Key* line, const Key& key) {
+    constexpr int lanes = 16 / int(sizeof(Key));
+    auto count = equal(line, key);
+    for (int i = 1; i < line_bytes / 16; ++i)
+      count = sum(count, equal(line + i * lanes, key));
+    return total<stride>(negative(count)) != 0;
+  }
+
+ private:
+  // Comparisons give -1 for each lane where they hold.
+  static uint32x4_t less(const float* x, float key) {
+    return vcltq_f32(vld1q_f32(x), vdupq_n_f32(key));
+  }
+  static uint64x2_t less(const double* x, double key) {
+    return vcltq_f64(vld1q_f64(x), vdupq_n_f64(key));
+  }
+  static uint32x4_t less(const std::int32_t* x, std::int32_t key) {
+    return vcltq_s32(vld1q_s32(x), vdupq_n_s32(key));
+  }
+  static uint32x4_t less(const std::uint32_t* x, std::uint32_t key) {
+    return vcltq_u32(vld1q_u32(x), vdupq_n_u32(key));
+  }
+  static uint64x2_t less(const std::int64_t* x, std::int64_t key) {
+    return vcltq_s64(vld1q_s64(x), vdupq_n_s64(key));
+  }
+  static uint64x2_t less(const std::uint64_t* x, std::uint64_t key) {
+    return vcltq_u64(vld1q_u64(x), vdupq_n_u64(key));
+  }
+  static uint32x4_t equal(const float* x, float key) {
+    return vceqq_f32(vld1q_f32(x), vdupq_n_f32(key));
+  }
+  static uint64x2_t equal(const double* x, double key) {
+    return vceqq_f64(vld1q_f64(x), vdupq_n_f64(key));
+  }
+  static uint32x4_t equal(const std::int32_t* x, std::int32_t key) {
+    return vceqq_s32(vld1q_s32(x), vdupq_n_s32(key));
+  }
+  static uint32x4_t equal(const std::uint32_t* x, std::uint32_t key) {
+    return vceqq_u32(vld1q_u32(x), vdupq_n_u32(key));
+  }
+  static uint64x2_t equal(const std::int64_t* x, std::int64_t key) {
+    return vceqq_s64(vld1q_s64(x), vdupq_n_s64(key));
+  }
+  static uint64x2_t equal(const std::uint64_t* x, std::uint64_t key) {
+    return vceqq_u64(vld1q_u64(x), vdupq_n_u64(key));
+  }
+
+  static uint32x4_t sum(uint32x4_t a, uint32x4_t b) { return vaddq_u32(a, b); }
+  static uint64x2_t sum(uint64x2_t a, uint64x2_t b) { return vaddq_u64(a, b); }
+  static uint32x4_t negative(uint32x4_t a) {
+    return vsubq_u32(vdupq_n_u32(0), a);
+  }
+  static uint64x2_t negative(uint64x2_t a) {
+    return vsubq_u64(vdupq_n_u64(0), a);
+  }
+
+  /// The sum of lanes that hold keys, not values.
+  template <int stride>
+  static unsigned total(uint32x4_t counts) {
+    if constexpr (stride == 2)
+      return vgetq_lane_u32(counts, 0) + vgetq_lane_u32(counts, 2);
+    else
+      return vaddvq_u32(counts);
+  }
+  template <int stride>
+  static unsigned total(uint64x2_t counts) {
+    if constexpr (stride == 2)
+      return static_cast<unsigned>(vgetq_lane_u64(counts, 0));
+    else
+      return static_cast<unsigned>(vaddvq_u64(counts));
+  }
+};
+
+#endif
+
 // ---- many lookups -----------------------------------------------------------
 
 /// What descend_lines is asked.
@@ -303,6 +394,16 @@ void run_with(NodeSearch how, const Asked& asked) {
     }
   }
 #endif
+#ifdef KINDEX_HAVE_NEON
+  if constexpr (has_simd<Key>) {
+    if (how == NodeSearch::linear_neon) {
+      if constexpr (stride == 0)
+        return run<LinearNeon>(asked);
+      else
+        return run_leaves<LinearNeon, stride>(asked);
+    }
+  }
+#endif
   if constexpr (stride == 0) {
     run<Scalar>(asked);
   } else {
@@ -315,8 +416,8 @@ void run_with(NodeSearch how, const Asked& asked) {
 NodeSearch chosen_node_search(NodeSearch how) {
   if (how != NodeSearch::automatic) return how;
   static const NodeSearch best = [] {
-    for (const auto search :
-         {NodeSearch::linear_avx512, NodeSearch::linear_avx2})
+    for (const auto search : {NodeSearch::linear_avx512,
+                              NodeSearch::linear_avx2, NodeSearch::linear_neon})
       if (is_available(search)) return search;
     return NodeSearch::scalar;
   }();
@@ -381,6 +482,9 @@ bool is_available(NodeSearch how) {
       return __builtin_cpu_supports("avx512f") > 0 &&
              __builtin_cpu_supports("popcnt") > 0;
 #endif
+#ifdef KINDEX_HAVE_NEON
+    case NodeSearch::linear_neon: return true;
+#endif
     default: return false;
   }
 }
@@ -392,6 +496,7 @@ const char* name_of(NodeSearch how) {
     case NodeSearch::linear_avx2: return "linear_avx2";
     case NodeSearch::hierarchical_avx2: return "hierarchical_avx2";
     case NodeSearch::linear_avx512: return "linear_avx512";
+    case NodeSearch::linear_neon: return "linear_neon";
   }
   return "unknown";
 }

@@ -8,14 +8,12 @@
 /// `INDEX_kK`. A new one is one line here; report.py groups them by name.
 
 #include "AnyIndex.hpp"
-#include "OnHost.hpp"
 #include "OneThread.hpp"
 #include "Spaces.hpp"
 #include "Tuned.hpp"
 
 #include <kindex/BPlusTree.hpp>
 #include <kindex/Eytzinger.hpp>
-#include <kindex/HybridBPlusTree.hpp>
 #include <kindex/LearnedIndex.hpp>
 #include <kindex/PivotTree.hpp>
 #include <kindex/RadixTree.hpp>
@@ -262,9 +260,9 @@ void add_b_plus_tree_ablations(IndexList<Key, Value, Exec>& all) {
   using Index = BPlusTree<Key, Value, typename Exec::memory_space>;
   Variants<Index, IndexList<Key, Value, Exec>> variants(all, "b_plus_tree");
   if constexpr (is_host<Exec>) {
-    for (const auto how :
-         {NodeSearch::scalar, NodeSearch::linear_avx2,
-          NodeSearch::hierarchical_avx2, NodeSearch::linear_avx512})
+    for (const auto how : {NodeSearch::scalar, NodeSearch::linear_avx2,
+                           NodeSearch::hierarchical_avx2,
+                           NodeSearch::linear_avx512, NodeSearch::linear_neon})
       if (is_available(how))
         variants.add(name_of(how), LookupPolicy(),
                      BPlusTreeOptions{how, Pages::huge});
@@ -282,13 +280,6 @@ void add_b_plus_tree_ablations(IndexList<Key, Value, Exec>& all) {
     add_depth.template operator()<32>();
   } else {
     variants.add_cooperation();
-    using Hybrid =
-        Divided<HybridBPlusTree<Key, Value, typename Exec::memory_space>>;
-    for (int quarters = 0; quarters <= 16; ++quarters)
-      all.template add_ablation<Hybrid>(
-          "hybrid_b_plus_tree+host_levels_" + std::to_string(quarters / 4) +
-              '.' + std::to_string(quarters % 4 * 25),
-          WorkDivision{quarters / 4, quarters % 4 * 0.25});
   }
 }
 

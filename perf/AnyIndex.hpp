@@ -35,12 +35,29 @@ struct Views {
   using Offsets = Kokkos::View<size_type*, Memory>;
   using HostKeys = Kokkos::View<const Key*, Kokkos::HostSpace>;
   using HostValues = Kokkos::View<Value*, Kokkos::HostSpace>;
+  using HostValuesIn = Kokkos::View<const Value*, Kokkos::HostSpace>;
   using HostRanks = Kokkos::View<std::uint32_t*, Kokkos::HostSpace>;
 
   struct Hits {
     Offsets offsets;
     Values values;
   };
+  struct HostHits {
+    Kokkos::View<size_type*, Kokkos::HostSpace> offsets;
+    HostValues values;
+  };
+};
+
+/// What an index is built from: sorted keys, or keys and values.
+template <class Key, class Value, class Exec>
+struct BuildInput {
+  using V = Views<Key, Value, Exec>;
+  // In the memory of `Exec`, unless the index takes its entries on the host.
+  typename V::Keys keys;
+  typename V::ValuesIn values;
+  // In host memory, otherwise.
+  typename V::HostKeys host_keys;
+  typename V::HostValuesIn host_values;
 };
 
 /// An index, or whatever else answers queries.
@@ -72,6 +89,14 @@ class AnyIndex {
   virtual void lower_bound(const HostBatches<Exec>& batches,
                            const typename V::HostKeys& queries,
                            const typename V::HostRanks& ranks) const = 0;
+  virtual typename V::HostHits range(const HostBatches<Exec>& batches,
+                                     const typename V::HostKeys& lo,
+                                     const typename V::HostKeys& hi) const = 0;
+  /// Of an index whose searches the host may begin.
+  virtual void set_division(const WorkDivision& division) = 0;
+  virtual WorkDivision balance(const HostBatches<Exec>& batches,
+                               const typename V::HostKeys& sample) = 0;
+  virtual int height() const = 0;
   /// The parts of lower_bound that device and host have, each alone, of an
   /// index that takes no others than batches in host memory.
   virtual void guess(const Exec& space, const typename V::Keys& queries,
@@ -179,6 +204,16 @@ class Adapter final : public AnyIndex<Key, Value, Exec> {
       requires(const Index& i, Exec e, Keys k, Ranks r) {
     i.count_marked(e, k, k, r);
   };
+  /// Of batches in host memory, with the hits there, too.
+  static constexpr bool has_host_range = requires(
+      const Index& i, HostBatches<Exec> b, HostKeys k, HitsOf<Index>& h) {
+    i.host_range(b, k, k, h);
+  };
+
+  /// Whether the work of its searches can be divided.
+  static constexpr bool is_divisible = requires(Index & i, WorkDivision d) {
+    i.set_division(d);
+  };
 
   /// Whether it takes no others than batches in host memory.
   static constexpr bool takes_no_others = requires {
@@ -194,13 +229,18 @@ class Adapter final : public AnyIndex<Key, Value, Exec> {
   static bool supports(Op op, ValueMode mode) {
     if constexpr (requires { Index::supports(op, mode); })
       if (!Index::supports(op, mode)) return false;
-    if (takes_no_others) return op == Op::find || op == Op::lower_bound;
+    if (takes_no_others)
+      return op == Op::build || op == Op::find || op == Op::lower_bound ||
+             (op == Op::range && has_host_range) ||
+             (op == Op::divide && is_divisible);
     switch (op) {
       case Op::build: return true;
       case Op::build_sorted: return mode != ValueMode::none;
       case Op::fit:     // of keys, not of an index
       case Op::update:  // of some indexes, with their own cases
-      case Op::parent_chain: return false;
+      case Op::parent_chain:
+      case Op::divide:  // of batches in host memory
+        return false;
       case Op::find: return has_find;
       case Op::ref_find: return has_ref_find;
       case Op::lower_bound: return has_lower_bound;
@@ -269,6 +309,35 @@ class Adapter final : public AnyIndex<Key, Value, Exec> {
     else
       unsupported();
   }
+  typename V::HostHits range(const HostBatches<Exec>& batches,
+                             const HostKeys& lo,
+                             const HostKeys& hi) const override {
+    if constexpr (has_host_range) {
+      index_.host_range(batches, lo, hi, hits_);
+      return {hits_.offsets, hits_.values};
+    } else {
+      unsupported();
+    }
+  }
+  void set_division(const WorkDivision& division) override {
+    if constexpr (is_divisible)
+      index_.set_division(division);
+    else
+      unsupported();
+  }
+  WorkDivision balance(const HostBatches<Exec>& batches,
+                       const HostKeys& sample) override {
+    if constexpr (is_divisible)
+      return index_.balance(batches, sample);
+    else
+      unsupported();
+  }
+  int height() const override {
+    if constexpr (is_divisible)
+      return index_.height();
+    else
+      unsupported();
+  }
   void guess(const Exec& space, const Keys& queries,
              const Ranks& guesses) const override {
     if constexpr (takes_no_others)
@@ -299,20 +368,17 @@ class Adapter final : public AnyIndex<Key, Value, Exec> {
 template <class Key, class Value, class Exec>
 struct IndexEntry {
   using Any = AnyIndex<Key, Value, Exec>;
-  using V = Views<Key, Value, Exec>;
-
-  using FromSorted =
-      std::function<std::unique_ptr<Any>(const Exec&, const typename V::Keys&)>;
-  using FromPairs = std::function<std::unique_ptr<Any>(
-      const Exec&, const typename V::Keys&, const typename V::ValuesIn&)>;
+  using Build = std::function<std::unique_ptr<Any>(
+      const Exec&, const BuildInput<Key, Value, Exec>&)>;
 
   std::string name;
   bool (*supports)(Op, ValueMode);
-  FromSorted from_sorted;
-  FromPairs from_pairs;
-  FromPairs from_sorted_pairs;      ///< empty: it cannot be built so
+  Build from_sorted;
+  Build from_pairs;
+  Build from_sorted_pairs;          ///< empty: it cannot be built so
   bool takes_host_batches = false;  ///< find and lower_bound do
   bool takes_no_others = false;     ///< than batches in host memory
+  bool takes_host_ranges = false;   ///< range does
   bool is_ablation = false;         ///< measured only where asked for
 };
 
@@ -327,13 +393,28 @@ class IndexList {
   template <class Index, class... Leading>
   void add(std::string name, const Leading&... leading) {
     using Adapted = Adapter<Index, Key, Value, Exec>;
-    const auto from_sorted = [=](const Exec& space,
-                                 const typename V::Keys& keys) {
-      return std::make_unique<Adapted>(space, leading..., sorted, keys);
+    using Input = BuildInput<Key, Value, Exec>;
+    const auto keys_of = [](const Input& input) {
+      if constexpr (Adapted::takes_no_others) {
+        return input.host_keys;
+      } else {
+        return input.keys;
+      }
     };
-    const auto from_pairs = [=](const Exec& space, const typename V::Keys& keys,
-                                const typename V::ValuesIn& values) {
-      return std::make_unique<Adapted>(space, leading..., keys, values);
+    const auto values_of = [](const Input& input) {
+      if constexpr (Adapted::takes_no_others) {
+        return input.host_values;
+      } else {
+        return input.values;
+      }
+    };
+    const auto from_sorted = [=](const Exec& space, const Input& input) {
+      return std::make_unique<Adapted>(space, leading..., sorted,
+                                       keys_of(input));
+    };
+    const auto from_pairs = [=](const Exec& space, const Input& input) {
+      return std::make_unique<Adapted>(space, leading..., keys_of(input),
+                                       values_of(input));
     };
     Entry entry{std::move(name),
                 &Adapted::supports,
@@ -341,15 +422,14 @@ class IndexList {
                 from_pairs,
                 {},
                 Adapted::takes_host_batches,
-                Adapted::takes_no_others};
+                Adapted::takes_no_others,
+                Adapted::has_host_range};
     if constexpr (std::is_constructible_v<Index, Exec, Leading..., SortedTag,
                                           typename V::Keys,
                                           typename V::ValuesIn>)
-      entry.from_sorted_pairs = [=](const Exec& space,
-                                    const typename V::Keys& keys,
-                                    const typename V::ValuesIn& values) {
-        return std::make_unique<Adapted>(space, leading..., sorted, keys,
-                                         values);
+      entry.from_sorted_pairs = [=](const Exec& space, const Input& input) {
+        return std::make_unique<Adapted>(space, leading..., sorted,
+                                         keys_of(input), values_of(input));
       };
     entries_.push_back(std::move(entry));
   }

@@ -7,6 +7,7 @@
 
 #include "BuildCase.hpp"
 #include "ChainCase.hpp"
+#include "DivisionCase.hpp"
 #include "FitCase.hpp"
 #include "LimitCase.hpp"
 #include "PointCase.hpp"
@@ -64,7 +65,8 @@ class CaseAdder {
         for (Change change : {Change::values, Change::entries})
           for (auto method :
                {UpdateMethod::asynchronous, UpdateMethod::synchronised})
-            for (std::uint64_t operations = 1; operations <= most;
+            for (std::uint64_t operations = 1;
+                 operations <= std::min(most, most_operations(method));
                  operations *= 4)
               add_update<HostUpdates<Key, Exec>>(
                   {b_plus_tree, change, operations, method, true});
@@ -159,6 +161,7 @@ class CaseAdder {
   }
 
   void add_op(Op op, const Subject<Key, Value, Exec>& subject) {
+    if (op == Op::divide) return add_divisions(subject);
     // Hosts have nothing to transfer.
     if (is_host<Exec>) return add_op(op, subject, Transfers::out);
     for (Transfers transfers : session_.options.transfers)
@@ -169,7 +172,9 @@ class CaseAdder {
     const Options& options = session_.options;
     if (how == Transfers::overlapped)
       return add_overlapped(op, subject, options.batch(is_host<Exec>));
-    if (subject.entry.takes_no_others) return;
+    if (subject.entry.takes_no_others &&
+        (op != Op::build || how != Transfers::out))
+      return;
     const bool transfers = how == Transfers::in;
     switch (op) {
       case Op::build:
@@ -181,7 +186,8 @@ class CaseAdder {
         break;
       case Op::fit:
       case Op::update:
-      case Op::parent_chain: break;
+      case Op::parent_chain:
+      case Op::divide: break;
       case Op::find:
       case Op::ref_find:
       case Op::lower_bound:
@@ -191,14 +197,8 @@ class CaseAdder {
       case Op::range:
       case Op::for_each_in_range:
         if (op == Op::for_each_in_range && transfers) break;
-        for (std::uint64_t hits : options.range_hits) {
-          const RangeCase range{op, hits, range_batch<Exec>(options, hits),
-                                transfers};
-          add(range_name(subject, range),
-              [subject, range](benchmark::State& state) {
-                measure_range(subject, range, state);
-              });
-        }
+        for (std::uint64_t hits : options.range_hits)
+          add_range(subject, {op, hits, range_batch<Exec>(options, hits), how});
         break;
     }
   }
@@ -206,13 +206,41 @@ class CaseAdder {
   /// Verbs that take batches in host memory.
   void add_overlapped(Op op, const Subject<Key, Value, Exec>& subject,
                       std::uint64_t queries) {
-    if (!subject.entry.takes_host_batches ||
-        (op != Op::find && op != Op::lower_bound))
-      return;
-    for (std::uint64_t bucket_size : session_.options.bucket_sizes)
-      for (std::uint64_t buffers : session_.options.buffers)
-        add_point(subject, {op, queries, Transfers::overlapped, bucket_size,
-                            static_cast<int>(buffers)});
+    const Options& options = session_.options;
+    const bool is_range = op == Op::range && subject.entry.takes_host_ranges;
+    const bool is_point = (op == Op::find || op == Op::lower_bound) &&
+                          subject.entry.takes_host_batches;
+    for (std::uint64_t bucket_size : options.bucket_sizes)
+      for (std::uint64_t in_flight : options.buffers) {
+        const Buckets buckets{bucket_size, static_cast<int>(in_flight)};
+        if (is_point)
+          add_point(subject, {op, queries, Transfers::overlapped, buckets});
+        if (is_range)
+          for (std::uint64_t hits : options.range_hits)
+            add_range(subject, {op, hits, range_batch<Exec>(options, hits),
+                                Transfers::overlapped, buckets});
+      }
+  }
+
+  /// Of batches in host memory, whatever the transfers of others.
+  void add_divisions(const Subject<Key, Value, Exec>& subject) {
+    const Options& options = session_.options;
+    for (std::uint64_t bucket_size : options.bucket_sizes)
+      for_each_division([&](const std::optional<WorkDivision>& division) {
+        const DivisionCase how{options.batch(is_host<Exec>), division,
+                               Buckets{bucket_size}};
+        add(division_name(subject, how),
+            [subject, how](benchmark::State& state) {
+              measure_division(subject, how, state);
+            });
+      });
+  }
+
+  void add_range(const Subject<Key, Value, Exec>& subject,
+                 const RangeCase& range) {
+    add(range_name(subject, range), [subject, range](benchmark::State& state) {
+      measure_range(subject, range, state);
+    });
   }
 
   void add_point(const Subject<Key, Value, Exec>& subject,

@@ -3,8 +3,7 @@
 #define KINDEX_PERF_ON_HOST_HPP
 
 /// \file
-/// Indexes whose entries are in host memory, where kindex_bench has keys on the
-/// device.
+/// Indexes whose entries are in host memory, as kindex_bench asks them.
 
 #include "Spaces.hpp"
 
@@ -12,15 +11,14 @@
 #include <kindex/query/BulkQueries.hpp>
 #include <kindex/query/WorkDivision.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <type_traits>
 
 namespace kindex::perf {
 
-/// `Index`, built from copies of keys and values in host memory; asked for
-/// batches there only.
+/// `Index`, built from keys and values in host memory; asked for batches there
+/// only.
 template <class Index>
 class OnHost {
   using Key = typename Index::key_type;
@@ -28,14 +26,15 @@ class OnHost {
  public:
   /// It has no verbs for Views in the device's memory.
   static constexpr bool takes_host_batches = true;
+  using hits_type = typename Index::hits_type;
 
   template <class Exec, class Keys>
   OnHost(const Exec& space, SortedTag, const Keys& keys)
-      : index_(space, sorted, copy(space, keys)) {}
+      : index_(space, sorted, keys) {}
 
   template <class Exec, class Keys, class Values>
   OnHost(const Exec& space, const Keys& keys, const Values& values)
-      : index_(space, copy(space, keys), copy(space, values)) {}
+      : index_(space, keys, values) {}
 
   template <class Exec, class Queries, class Out>
   void find(const HostBatches<Exec>& batches, const Queries& queries,
@@ -47,6 +46,26 @@ class OnHost {
                    const Ranks& ranks) const {
     index_.lower_bound(batches, queries, ranks);
   }
+
+  /// Ranges whose ends and hits are in host memory.
+  template <class Exec, class Queries>
+  void host_range(const HostBatches<Exec>& batches, const Queries& lo,
+                  const Queries& hi, hits_type& hits) const {
+    index_.range(batches, lo, hi, hits);
+  }
+
+  /// How searches are divided between host and device, where they can be.
+  void set_division(const WorkDivision& division) requires
+      requires(Index& index) {
+    index.set_division(division);
+  }
+  { index_.set_division(division); }
+  template <class Exec, class Queries>
+  WorkDivision balance(const HostBatches<Exec>& batches,
+                       const Queries& sample) {
+    return index_.balance(batches, sample);
+  }
+  int height() const { return index_.height(); }
 
   /// Writes where the device expects the lower bounds of queries in its memory:
   /// its part of a lookup alone.
@@ -84,34 +103,8 @@ class OnHost {
 
   std::uint64_t memory_bytes() const { return index_.memory_bytes(); }
 
- protected:
-  Index index_;
-
  private:
-  template <class Exec, class View>
-  static auto copy(const Exec& space, const View& view) {
-    // Allocated by the host: an instance of a GPU cannot.
-    const Kokkos::View<typename View::non_const_value_type*, Kokkos::HostSpace>
-        on_host(Kokkos::view_alloc(Kokkos::WithoutInitializing, view.label()),
-                view.extent(0));
-    Kokkos::deep_copy(space, on_host, view);
-    space.fence("kindex_bench: keys are in host memory");
-    return on_host;
-  }
-};
-
-/// The same with the work divided, by as many levels as there are.
-template <class Index>
-class Divided : public OnHost<Index> {
- public:
-  template <class Exec, class... Arguments>
-  requires std::is_constructible_v<OnHost<Index>, Exec, Arguments...> Divided(
-      const Exec& space, WorkDivision division, const Arguments&... arguments)
-      : OnHost<Index>(space, arguments...) {
-    division.levels = std::min(division.levels, this->index_.height());
-    if (division.levels == this->index_.height()) division.share = 0;
-    this->index_.set_division(division);
-  }
+  Index index_;
 };
 
 }  // namespace kindex::perf

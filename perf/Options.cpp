@@ -161,13 +161,15 @@ void declare(CLI::App& app, RawOptions& raw, Options& options) {
                  "execution spaces (OpenMP, Cuda, ...), or all")
       ->delimiter(',')
       ->default_val(std::vector<std::string>{"all"});
-  app.add_option("--ops", raw.ops,
-                 "operations among build, build_sorted (from sorted keys and "
-                 "values), fit (the segments of a learned index alone), update "
-                 "(batches of operations, by size), find, ref_find (the same "
-                 "in a kernel of one's own), parent_chain (lookups up a "
-                 "hierarchy of the keys), lower_bound, count, range, "
-                 "for_each_in_range (of ablations)")
+  app.add_option(
+         "--ops", raw.ops,
+         "operations among build, build_sorted (from sorted keys and "
+         "values), fit (the segments of a learned index alone), update "
+         "(batches of operations, by size and method), find, ref_find "
+         "(the same in a kernel of one's own), parent_chain (lookups up "
+         "a hierarchy of the keys), lower_bound, count, range, "
+         "for_each_in_range (of ablations), divide (lower_bound with "
+         "the work of a hybrid tree divided in all ways)")
       ->delimiter(',')
       ->default_val(
           std::vector<std::string>{"build", "find", "lower_bound", "range"});
@@ -198,10 +200,12 @@ void declare(CLI::App& app, RawOptions& raw, Options& options) {
                  "error bounds of fit, measured in turn")
       ->delimiter(',')
       ->default_val(std::vector<std::string>{"16", "128"});
-  app.add_option("--transfers", raw.transfers,
-                 "in: time host-to-device and back, too; overlapped: the same "
-                 "in buckets, from pageable memory (find and lower_bound of "
-                 "Kindex's indexes); out: do not; several in turn")
+  app.add_option(
+         "--transfers", raw.transfers,
+         "in: time host-to-device and back, too; overlapped: the same "
+         "in buckets, from pageable memory (find and lower_bound of "
+         "Kindex's indexes, range of hybrid ones); out: do not; several "
+         "in turn")
       ->delimiter(',')
       ->default_val(std::vector<std::string>{"out"});
   app.add_option("--bucket-size", raw.bucket_sizes,

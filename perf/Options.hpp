@@ -26,7 +26,8 @@ enum class Op {
   lower_bound,
   count,
   range,
-  for_each_in_range
+  for_each_in_range,
+  divide
 };
 inline constexpr std::string_view op_names[] = {"build",
                                                 "build_sorted",
@@ -38,7 +39,8 @@ inline constexpr std::string_view op_names[] = {"build",
                                                 "lower_bound",
                                                 "count",
                                                 "range",
-                                                "for_each_in_range"};
+                                                "for_each_in_range",
+                                                "divide"};
 constexpr std::string_view name_of(Op op) {
   return op_names[static_cast<std::size_t>(op)];
 }

@@ -20,12 +20,7 @@ struct PointCase {
   Op op;
   std::uint64_t queries;  ///< per batch
   Transfers transfers = Transfers::out;
-  std::uint64_t bucket_size = 0;  ///< of overlapped transfers; 0: chosen
-  int buffers = 3;                ///< buckets in flight
-
-  PipelineOptions pipeline() const {
-    return PipelineOptions().set_bucket_size(bucket_size).set_buffers(buffers);
-  }
+  Buckets buckets = {};  ///< of overlapped transfers
 };
 
 template <class S>
@@ -33,10 +28,7 @@ std::string point_name(const S& subject, const PointCase& point) {
   return subject.name(name_of(point.op), subject.entry.name) +
          subject.hit_suffix() +
          subject.batch_suffix(point.queries, point.transfers) +
-         (point.bucket_size > 0 ? "/bucket:" + std::to_string(point.bucket_size)
-                                : "") +
-         (point.buffers != 3 ? "/buffers:" + std::to_string(point.buffers)
-                             : "");
+         point.buckets.suffix();
 }
 
 /// Queries and results in the memory of `Exec`, and on the host's side of the
@@ -89,7 +81,7 @@ class PointRun {
         asked_(queries()),
         buffers_(buffers()),
         index_(subject.index(space_)),
-        pipeline_(space_, point.pipeline()) {
+        pipeline_(space_, point.buckets.options()) {
     batches_ = std::min(batches_, asked_.size() / point_.queries);
   }
 
@@ -181,6 +173,18 @@ class PointRun {
     return median(seconds);
   }
 
+  /// The division of work that `index`, the one asked, finds by measuring some
+  /// buckets of queries.
+  WorkDivision balance(AnyIndex<Key, Value, Exec>& index) const {
+    const std::uint64_t sample =
+        std::min<std::uint64_t>(point_.queries, std::uint64_t{1} << 21);
+    return index.balance(
+        pipeline_,
+        Kokkos::subview(buffers_.host_queries,
+                        std::pair<std::uint64_t, std::uint64_t>(0, sample)));
+  }
+
+  const PointCase& point() const { return point_; }
   double hit_rate() const { return asked_.hit_rate; }
   std::uint64_t index_bytes() const { return index_.memory_bytes(); }
 
@@ -306,7 +310,7 @@ class PointRun {
 /// What the cost model says of a batch with transfers.
 inline void add_prediction(const TransferModel& model, const PointCase& point,
                            benchmark::State& state) {
-  const PipelineOptions options = point.pipeline();
+  const PipelineOptions options = point.buckets.options();
   const bool in = point.transfers == Transfers::in;
   state.counters["predicted_ms"] =
       1e3 * (in ? model.seconds(point.queries)
@@ -323,12 +327,13 @@ inline void add_prediction(const TransferModel& model, const PointCase& point,
              static_cast<double>(p.result_bytes) / p.out.per_second);
 }
 
+/// Verifies and times a run; returns the seconds of a batch.
 template <class Result, class Key, class Value, class Exec>
-void measure_point_of(const Subject<Key, Value, Exec>& subject,
-                      const PointCase& point, benchmark::State& state) {
+double measure_batches(const Subject<Key, Value, Exec>& subject,
+                       const PointRun<Key, Value, Result, Exec>& run,
+                       const std::string& name, benchmark::State& state) {
   Session& session = subject.session;
-  const PointRun<Key, Value, Result, Exec> run(subject, point);
-  const std::string name = point_name(subject, point);
+  const PointCase& point = run.point();
   if (!session.verified.contains(name)) {
     const Progress progress("verifying");
     run.verify();
@@ -350,6 +355,19 @@ void measure_point_of(const Subject<Key, Value, Exec>& subject,
   if (point.transfers != Transfers::out) {
     state.counters["GB_per_s_in"] = 1e-9 * queries * sizeof(Key) / seconds;
     state.counters["GB_per_s_out"] = 1e-9 * queries * sizeof(Result) / seconds;
+  }
+  return seconds;
+}
+
+template <class Result, class Key, class Value, class Exec>
+void measure_point_of(const Subject<Key, Value, Exec>& subject,
+                      const PointCase& point, benchmark::State& state) {
+  Session& session = subject.session;
+  const PointRun<Key, Value, Result, Exec> run(subject, point);
+  const double seconds =
+      measure_batches(subject, run, point_name(subject, point), state);
+  const auto queries = static_cast<double>(point.queries);
+  if (point.transfers != Transfers::out) {
     // What takes no batches on the device cannot be calibrated there.
     if (session.options.sweeps(Transfers::in) && !subject.entry.takes_no_others)
       add_prediction(run.transfer_model(), point, state);

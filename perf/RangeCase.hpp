@@ -14,7 +14,8 @@ struct RangeCase {
   Op op;                  ///< range or for_each_in_range
   std::uint64_t hits;     ///< per query
   std::uint64_t queries;  ///< per batch
-  bool transfers;
+  Transfers transfers = Transfers::out;
+  Buckets buckets = {};  ///< of overlapped transfers
 };
 
 /// A batch has no more hits than this, unless a single range has or the user
@@ -36,12 +37,13 @@ std::string range_name(const Subject<Key, Value, Exec>& subject,
                        const RangeCase& range) {
   return subject.name(name_of(range.op), subject.entry.name) +
          "/hits:" + std::to_string(range.hits) +
-         subject.batch_suffix(range.queries,
-                              range.transfers ? Transfers::in : Transfers::out);
+         subject.batch_suffix(range.queries, range.transfers) +
+         range.buckets.suffix();
 }
 
 /// The ends of the ranges in the memory of `Exec`, and the host's side of the
-/// transfers if these are timed.
+/// transfers if these are timed one step after the other. Those of overlapped
+/// transfers are where the queries are.
 template <class Key, class Value, class Exec>
 struct RangeBuffers {
   using Memory = typename Exec::memory_space;
@@ -53,11 +55,13 @@ struct RangeBuffers {
   Kokkos::View<size_type*, Staging> staged_offsets;
   Kokkos::View<Value*, Staging> staged_values;
 
-  static RangeBuffers make(const RangeQueries<Key>& asked, bool transfers) {
+  static RangeBuffers make(const RangeQueries<Key>& asked,
+                           Transfers transfers) {
     RangeBuffers buffers;
+    if (transfers == Transfers::overlapped) return buffers;
     buffers.lo = on_device<Exec>("range_lo", HostArray<const Key>(asked.lo));
     buffers.hi = on_device<Exec>("range_hi", HostArray<const Key>(asked.hi));
-    if (!transfers) return buffers;
+    if (transfers == Transfers::out) return buffers;
     const std::uint64_t n = asked.size();
     buffers.received_lo = array_in<Key, Memory>("range_lo", n);
     buffers.received_hi = array_in<Key, Memory>("range_hi", n);
@@ -93,7 +97,8 @@ class RangeRun {
             4, batches_in_turn(queries_, bytes_per_query()))),
         asked_(queries()),
         buffers_(buffers()),
-        index_(subject.index(space_)) {
+        index_(subject.index(space_)),
+        pipeline_(space_, range.buckets.options()) {
     // Where equal keys make ranges long, there are fewer.
     if (asked_.size() < queries_ * batches_) {
       batches_ = std::min(batches_, asked_.size());
@@ -112,10 +117,12 @@ class RangeRun {
 
   /// Answers a batch, and waits for it.
   void run(std::uint64_t batch) const {
-    if (op_ == Op::range)
-      hits_of(batch);
-    else
+    if (op_ == Op::for_each_in_range)
       count_marked(batch);
+    else if (transfers_ == Transfers::overlapped)
+      host_hits_of(batch);
+    else
+      hits_of(batch);
   }
 
   /// Answers all batches and compares them with the reference.
@@ -128,9 +135,16 @@ class RangeRun {
   }
 
  private:
+  typename V::HostHits host_hits_of(std::uint64_t batch) const {
+    const Slice slice = slice_of(batch);
+    return index_.range(pipeline_, Kokkos::subview(asked_.lo, slice),
+                        Kokkos::subview(asked_.hi, slice));
+  }
+
   typename V::Hits hits_of(std::uint64_t batch) const {
     const Slice slice = slice_of(batch);
-    if (transfers_) {
+    const bool in = transfers_ == Transfers::in;
+    if (in) {
       Kokkos::deep_copy(space_, Kokkos::subview(buffers_.received_lo, slice),
                         Kokkos::subview(buffers_.staged_lo, slice));
       Kokkos::deep_copy(space_, Kokkos::subview(buffers_.received_hi, slice),
@@ -138,12 +152,16 @@ class RangeRun {
     }
     const auto hits = index_.range(space_, Kokkos::subview(buffers_.lo, slice),
                                    Kokkos::subview(buffers_.hi, slice));
-    if (transfers_) send_back(hits);
+    if (in) send_back(hits);
     space_.fence("kindex_bench: a batch is done");
     return hits;
   }
 
   void verify_hits(std::uint64_t batch) const {
+    if (transfers_ == Transfers::overlapped) {
+      const auto hits = host_hits_of(batch);
+      return compare(batch, hits.offsets, hits.values);
+    }
     const auto hits = hits_of(batch);
     const auto offsets =
         Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace{}, hits.offsets);
@@ -209,7 +227,7 @@ class RangeRun {
 
   const RangeBuffers<Key, Value, Exec>& buffers() const {
     return subject_.session.cache.template get<RangeBuffers<Key, Value, Exec>>(
-        "range buffers", transfers_ ? "in" : "out", [&] {
+        "range buffers", std::string(name_of(transfers_)), [&] {
           return RangeBuffers<Key, Value, Exec>::make(asked_, transfers_);
         });
   }
@@ -279,13 +297,14 @@ class RangeRun {
   const Subject<Key, Value, Exec>& subject_;
   Op op_;
   std::uint64_t hits_;
-  bool transfers_;
+  Transfers transfers_;
   const DataSet<Key>& data_;
   std::uint64_t queries_;
   std::uint64_t batches_;
   const RangeQueries<Key>& asked_;
   const RangeBuffers<Key, Value, Exec>& buffers_;
   const AnyIndex<Key, Value, Exec>& index_;
+  HostBatches<Exec> pipeline_;
   typename V::Ranks counts_;
 };
 
@@ -324,11 +343,17 @@ void measure_range(const Subject<Key, Value, Exec>& subject,
         range_bytes<Key, Value>(range.op, subject.mode, queries, hits);
     guarded.counters["items_per_second"] = queries / seconds;
     guarded.counters["ns_per_lookup"] = 1e9 * seconds / queries;
+    guarded.counters["batch_us"] = 1e6 * seconds;
     guarded.counters["hits_per_second"] = hits / seconds;
     guarded.counters["hits_per_query"] = hits / queries;
     guarded.counters["GB_per_s"] = 1e-9 * bytes / seconds;
     guarded.counters["bytes_per_key"] = static_cast<double>(run.index_bytes()) /
                                         static_cast<double>(subject.spec.size);
+    if (range.transfers == Transfers::out) return;
+    guarded.counters["GB_per_s_in"] =
+        1e-9 * queries * 2 * sizeof(Key) / seconds;
+    guarded.counters["GB_per_s_out"] =
+        1e-9 * (queries * sizeof(size_type) + hits * sizeof(Value)) / seconds;
   });
 }
 

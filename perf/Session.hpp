@@ -9,6 +9,7 @@
 #include "Options.hpp"
 
 #include <kindex/TransferModel.hpp>
+#include <kindex/query/WorkDivision.hpp>
 
 #include <benchmark/benchmark.h>
 
@@ -56,6 +57,12 @@ class Cache {
   std::map<std::string, Held> held_;
 };
 
+/// A division of work, and how long it took to find.
+struct FoundDivision {
+  WorkDivision division;
+  double seconds = 0;  ///< 0: it was given
+};
+
 struct Session {
   Options options;
   Cache cache;
@@ -68,6 +75,8 @@ struct Session {
   std::map<std::string, TransferModel> links;
   /// What lookups cost, by operation, index, its input and space.
   std::map<std::string, LinearCost> lookup_costs;
+  /// By name of the benchmark.
+  std::map<std::string, FoundDivision> divisions;
   /// Of fits, by key set and error bound.
   std::map<std::string, std::uint64_t> fewest_segments;
   int failures = 0;

@@ -19,14 +19,6 @@
 
 namespace kindex::perf {
 
-/// Keys and values in the memory of `Exec`, as an index is given them.
-template <class Key, class Value, class Exec>
-struct BuildInput {
-  using V = Views<Key, Value, Exec>;
-  typename V::Keys keys;
-  typename V::ValuesIn values;  ///< empty: keys are sorted
-};
-
 /// A view in the memory of `Exec` with the contents of `from`: the same view
 /// where that memory is the host's.
 template <class Exec, class T>
@@ -48,6 +40,21 @@ inline std::string transfers_suffix(Transfers transfers) {
   if (transfers == Transfers::out) return "";
   return "/transfers:" + std::string(name_of(transfers));
 }
+
+/// How batches that go through a pipeline are cut.
+struct Buckets {
+  std::uint64_t size = 0;  ///< queries of a bucket; 0: chosen
+  int in_flight = 3;
+
+  PipelineOptions options() const {
+    return PipelineOptions().set_bucket_size(size).set_buffers(in_flight);
+  }
+  /// In the name of a benchmark: what is not the library's choice.
+  std::string suffix() const {
+    return (size > 0 ? "/bucket:" + std::to_string(size) : "") +
+           (in_flight != 3 ? "/buffers:" + std::to_string(in_flight) : "");
+  }
+};
 
 /// A key as a message shows it.
 template <class Key>
@@ -133,25 +140,30 @@ struct Subject {
   /// Tells apart what is built from the same keys.
   std::string input_key() const {
     return data_key() + Exec::name() + std::string(name_of(mode)) +
-           (sorted_pairs ? "/sorted" : "");
+           (sorted_pairs ? "/sorted" : "") +
+           (entry.takes_no_others ? "/on_host" : "");
   }
 
   const Input& input() const {
     data();
     return session.cache.template get<Input>("input", input_key(), [&] {
+      if (entry.takes_no_others)
+        return Input{{}, {}, host_keys(), host_values()};
       return Input{on_device<Exec>("keys", host_keys()),
-                   on_device<Exec>("values", host_values())};
+                   on_device<Exec>("values", host_values()),
+                   {},
+                   {}};
     });
   }
 
   std::unique_ptr<Any> build(const Exec& space, const Input& from) const {
-    if (mode == ValueMode::none) return entry.from_sorted(space, from.keys);
-    return sorted_pairs ? entry.from_sorted_pairs(space, from.keys, from.values)
-                        : entry.from_pairs(space, from.keys, from.values);
+    if (mode == ValueMode::none) return entry.from_sorted(space, from);
+    return sorted_pairs ? entry.from_sorted_pairs(space, from)
+                        : entry.from_pairs(space, from);
   }
 
   /// The index, built.
-  const Any& index(const Exec& space) const {
+  Any& index(const Exec& space) const {
     using Held = std::unique_ptr<Any>;
     const Input& from = input();
     return *session.cache.template get<Held>(

@@ -37,13 +37,12 @@ struct NoPreparation {
 /// returns the median in seconds. Before each, it calls `prepare(batch)`, which
 /// is not timed. One batch warms up. Where Google Benchmark is
 /// content with few iterations, each stands for several batches, so that there
-/// are at least 5 samples, or 2 seconds of them. A batch that alone takes as
-/// long needs no warming up: it is the sample.
+/// are at least 5 samples, or `long_enough` seconds of them. A batch that alone
+/// takes as long needs no warming up: it is the sample.
 template <class Run, class Prepare = NoPreparation>
-double time_batches(benchmark::State& state, Run&& run,
-                    Prepare&& prepare = {}) {
+double time_batches(benchmark::State& state, Run&& run, Prepare&& prepare = {},
+                    double long_enough = 2) {
   constexpr std::int64_t least_samples = 5;
-  constexpr double long_enough = 2;
   const std::int64_t per_iteration =
       (least_samples + state.max_iterations - 1) / state.max_iterations;
 

@@ -28,6 +28,13 @@ enum class Change {
 inline constexpr std::string_view change_names[] = {"values", "entries",
                                                     "insert", "erase"};
 
+/// Operations of the largest batches by a method. One thread does groups of
+/// 2^14 one after the other: of more than a few it does as many per second, for
+/// seconds.
+constexpr std::uint64_t most_operations(UpdateMethod method) {
+  return std::uint64_t{1} << (method == UpdateMethod::synchronised ? 16 : 20);
+}
+
 struct UpdateCase {
   std::string index;
   Change change;
@@ -110,6 +117,9 @@ void check_update(const Keys& keys, const Found& found, const Holds& holds) {
 /// Operations whose keys and values are in host memory, on a RegularBPlusTree.
 template <class Key, class Exec>
 class HostUpdates {
+  using Index =
+      RegularBPlusTree<Key, std::uint32_t, typename Exec::memory_space>;
+
  public:
   HostUpdates(const Subject<Key, std::uint32_t, Exec>& subject,
               const UpdateCase& update)
@@ -153,13 +163,16 @@ class HostUpdates {
         static_cast<double>(report_.deferred) / operations();
     state.counters["device_bytes_per_operation"] =
         static_cast<double>(report_.bytes_to_device) / operations();
+    const bool is_synchronised = update_.method == UpdateMethod::synchronised;
+    state.counters["automatic"] =
+        is_synchronised == (update_.operations <= Index::most_synchronised);
   }
 
  private:
   Exec space_;
   UpdateCase update_;
   UpdateBatches<Key> batches_;
-  RegularBPlusTree<Key, std::uint32_t, typename Exec::memory_space> index_;
+  Index index_;
   UpdateReport report_;
 };
 
@@ -275,15 +288,20 @@ void measure_update(const Subject<Key, std::uint32_t, Exec>& subject,
                     const UpdateCase& update, benchmark::State& state) {
   const std::string name = update_name(subject, update);
   run_guarded(subject.session, name, state, [&](benchmark::State& guarded) {
-    Updates updates(subject, update);
+    // The same for all that is asked of this case, which may be asked again for
+    // more samples.
+    Updates& updates = subject.session.cache.template get<Updates>(
+        "updated index", name + subject.data_key(),
+        [&] { return Updates(subject, update); });
     if (!subject.session.verified.contains(name)) {
       const Progress progress("verifying");
       updates.verify();
       subject.session.verified.insert(name);
     }
+    constexpr double long_enough = 0.5;
     const double seconds = time_batches(
         guarded, [&](std::uint64_t batch) { updates.run(batch); },
-        [&](std::uint64_t batch) { updates.prepare(batch); });
+        [&](std::uint64_t batch) { updates.prepare(batch); }, long_enough);
     guarded.counters["items_per_second"] = updates.operations() / seconds;
     guarded.counters["batch_us"] = 1e6 * seconds;
     updates.add_counters(guarded);

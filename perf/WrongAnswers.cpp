@@ -3,13 +3,19 @@
 // must fail, and say where.
 #include "BuildCase.hpp"
 #include "ChainCase.hpp"
+#include "DivisionCase.hpp"
 #include "FitCase.hpp"
+#include "OnHost.hpp"
 #include "PointCase.hpp"
 #include "RangeCase.hpp"
 #include "UpdateCase.hpp"
 #include "baselines/StdLowerBound.hpp"
 
+#include <kindex/BPlusTree.hpp>
+#include <kindex/HybridBPlusTree.hpp>
+#include <kindex/HybridLearnedIndex.hpp>
 #include <kindex/RadixTree.hpp>
+#include <kindex/RegularBPlusTree.hpp>
 #include <kindex/SortedArray.hpp>
 
 #include <gtest/gtest.h>
@@ -188,8 +194,7 @@ std::string point_verdict(Fault which, ValueMode mode, Op op) {
 
 std::string range_verdict(Fault which, ValueMode mode) {
   return verdict(which, mode, [](const auto& subject) {
-    RangeRun<Key, Value, HostExec>(subject, {Op::range, 5, 1000, false})
-        .verify();
+    RangeRun<Key, Value, HostExec>(subject, {Op::range, 5, 1000}).verify();
   });
 }
 
@@ -313,15 +318,157 @@ TEST(Transfers, OverlappedOnesAreVerified) {
       session, parse_key_spec("wiki:u64:5000"), ValueMode::u32,
       list.entries()[0]};
   for (std::uint64_t bucket_size : {0, 300}) {
-    PointCase point{Op::find, 70000, Transfers::overlapped, bucket_size};
+    PointCase point{Op::find, 70000, Transfers::overlapped, {bucket_size}};
     PointRun<Key, Value, Value, HostExec>(subject, point).verify();
     point.op = Op::lower_bound;
     PointRun<Key, Value, std::uint32_t, HostExec>(subject, point).verify();
   }
-  EXPECT_EQ(point_name(subject, {Op::find, 9, Transfers::overlapped, 300}),
+  EXPECT_EQ(point_name(subject, {Op::find, 9, Transfers::overlapped, {300}}),
             std::string("find/sorted_array/u64/") + HostExec::name() +
                 "/n:5000/keys:wiki/values:u32/hit:0.5/q:9/order:random"
                 "/transfers:overlapped/bucket:300");
+}
+
+/// Hybrid indexes whose device is the host, as kindex_bench has them on GPUs.
+IndexList<Key, Value, HostExec> hybrids() {
+  using Memory = Kokkos::HostSpace;
+  IndexList<Key, Value, HostExec> list;
+  list.add<OnHost<HybridBPlusTree<Key, Value, Memory>>>("hybrid_b_plus_tree");
+  list.add<OnHost<RegularBPlusTree<Key, Value, Memory, query::Hybrid>>>(
+      "regular_b_plus_tree");
+  list.add<OnHost<HybridLearnedIndex<Key, Value, Memory>>>(
+      "hybrid_learned_index");
+  return list;
+}
+
+TEST(Hybrids, HaveRangesInHostMemory) {
+  const auto list = hybrids();
+  for (const auto& entry : list.entries())
+    for (const ValueMode mode : {ValueMode::none, ValueMode::u32}) {
+      Session session;
+      EXPECT_TRUE(entry.takes_no_others && entry.takes_host_ranges);
+      EXPECT_TRUE(entry.supports(Op::range, mode));
+      const Subject<Key, Value, HostExec> subject{
+          session, parse_key_spec("wiki:u64:20000"), mode, entry};
+      for (const std::uint64_t hits : {1, 2, 4, 8, 16, 32}) {
+        const RangeCase range{
+            Op::range, hits, 1000, Transfers::overlapped, {300, 2}};
+        RangeRun<Key, Value, HostExec>(subject, range).verify();
+        EXPECT_TRUE(range_name(subject, range)
+                        .ends_with("/hits:" + std::to_string(hits) +
+                                   "/q:1000/order:random/transfers:overlapped"
+                                   "/bucket:300/buffers:2"));
+      }
+    }
+}
+
+TEST(Hybrids, AreBuiltInPhases) {
+  auto list = hybrids();
+  list.add<BPlusTree<Key, Value, Kokkos::HostSpace>>("b_plus_tree");
+  list.add<SortedArray<Key, Value, Kokkos::HostSpace>>("sorted_array");
+  for (const auto& entry : list.entries())
+    for (const ValueMode mode : {ValueMode::none, ValueMode::u32}) {
+      Session session;
+      session.options.queries = 1000;
+      ASSERT_TRUE(entry.supports(Op::build, mode));
+      const Subject<Key, Value, HostExec> subject{
+          session, parse_key_spec("uniform:u64:50000"), mode, entry};
+      verify_build(subject);
+      const auto phases =
+          build_phases([&] { subject.build(HostExec(), subject.input()); });
+      const bool has_levels =
+          entry.name == "hybrid_b_plus_tree" || entry.name == "b_plus_tree";
+      ASSERT_EQ(phases.has_value(), has_levels) << entry.name;
+      if (!has_levels) continue;
+      EXPECT_GT(phases->sort, 0);
+      EXPECT_GT(phases->inner, 0);
+      EXPECT_GT(phases->mirror, 0);
+    }
+}
+
+TEST(Hybrids, WorkIsDivided) {
+  const auto list = hybrids();
+  int divisible = 0;
+  for (const auto& entry : list.entries()) {
+    if (!entry.supports(Op::divide, ValueMode::none)) continue;
+    ++divisible;
+    Session session;
+    const Subject<Key, Value, HostExec> subject{
+        session, parse_key_spec("uniform:u64:50000"), ValueMode::none, entry};
+    auto& index = subject.index(HostExec());
+    const DivisionCase how{500, WorkDivision{1, 0.25}, {300}};
+    EXPECT_TRUE(division_name(subject, how)
+                    .ends_with("/values:none/levels:1/share:0.25/q:500"
+                               "/order:random/transfers:overlapped"
+                               "/bucket:300"));
+    EXPECT_TRUE(division_name(subject, {3000, {}})
+                    .ends_with("/values:none/division:found/q:3000"
+                               "/order:random/transfers:overlapped"));
+    const PointRun<Key, Value, std::uint32_t, HostExec> run(subject,
+                                                            how.point());
+    int divisions = 0;
+    for_each_division([&](const std::optional<WorkDivision>& division) {
+      ++divisions;
+      const Divided divided(index, division ? within(*division, index.height())
+                                            : run.balance(index));
+      run.verify();
+    });
+    EXPECT_EQ(divisions, 26);
+    EXPECT_EQ(within({9, 0.5}, index.height()),
+              (WorkDivision{index.height(), 0}));
+    EXPECT_EQ(within({0, 1}, index.height()), (WorkDivision{0, 1}));
+  }
+  EXPECT_EQ(divisible, 2);
+}
+
+TEST(Hybrids, PhasesLeaveToolsAsTheyWere) {
+  namespace Tools = Kokkos::Tools::Experimental;
+  static int kernels = 0;
+  kernels = 0;
+  Tools::set_begin_parallel_for_callback(
+      [](const char*, std::uint32_t, std::uint64_t*) { ++kernels; });
+  const auto run = [] {
+    for (const char* label :
+         {"kindex::BPlusTree::write_levels", "kindex::BPlusTree::write_pivots"})
+      Kokkos::parallel_for(label, Kokkos::RangePolicy<HostExec>(0, 1),
+                           [](int) {});
+  };
+  EXPECT_TRUE(build_phases(run).has_value());
+  EXPECT_EQ(kernels, 0);
+  run();
+  EXPECT_EQ(kernels, 2);
+  Tools::set_begin_parallel_for_callback(nullptr);
+}
+
+/// Hits of another range.
+class ErringHybrid
+    : public OnHost<HybridBPlusTree<Key, Value, Kokkos::HostSpace>> {
+ public:
+  using OnHost::OnHost;
+  template <class Queries>
+  void host_range(const HostBatches<HostExec>& batches, const Queries& lo,
+                  const Queries& hi, hits_type& hits) const {
+    OnHost::host_range(batches, lo, hi, hits);
+    ++hits.values(hits.values.extent(0) / 2);
+  }
+};
+
+TEST(Hybrids, WrongRangesAreNoticed) {
+  Session session;
+  IndexList<Key, Value, HostExec> list;
+  list.add<ErringHybrid>("erring");
+  const Subject<Key, Value, HostExec> subject{
+      session, parse_key_spec("wiki:u64:5000"), ValueMode::u32,
+      list.entries()[0]};
+  const RangeRun<Key, Value, HostExec> run(
+      subject, {Op::range, 5, 1000, Transfers::overlapped});
+  try {
+    run.verify();
+    FAIL() << "nothing was noticed";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("wrong result: range ["),
+              std::string::npos);
+  }
 }
 
 TEST(Transfers, ArePredicted) {

@@ -28,8 +28,12 @@ with open(sys.argv[1], encoding="utf-8") as file:
 wrong = [f"context lacks {name}" for name in CONTEXT - set(content["context"])]
 seen = set()
 for benchmark in content["benchmarks"]:
-    op = benchmark["name"].split("/")[0]
+    op, index = benchmark["name"].split("/")[:2]
     seen.add(op)
+    if op.startswith("build") and index == "b_plus_tree":
+        wrong += [f"{benchmark['name']} lacks {name}"
+                  for name in ("sort_ms", "inner_ms")
+                  if not benchmark.get(name, 0) > 0]
     if benchmark.get("error_occurred"):
         wrong.append(f"{benchmark['name']} failed")
     wrong += [f"{benchmark['name']} lacks {name}"

@@ -27,7 +27,8 @@ def point(index, n, billions):
 def hits(index, number, gigabytes):
     return benchmark("range", index, 4096, "/keys:uniform/values:none"
                      f"/hits:{number}/q:16/order:random", items_per_second=1.0,
-                     ns_per_lookup=1.0, bytes_per_key=4.0, GB_per_s=gigabytes)
+                     ns_per_lookup=1.0, bytes_per_key=4.0, GB_per_s=gigabytes,
+                     hits_per_second=float(number), batch_us=16.0)
 
 
 def report(*runs):
@@ -120,6 +121,46 @@ overlapped = report(plain + [
     swept("pivot_tree", q, us, "/transfers:overlapped", predicted_ms=0.5,
           GB_per_s_in=1.0, GB_per_s_out=1.0) for q, us in sizes])
 
+def short_range(index, number, millions, rest="", space="Cuda"):
+    made = benchmark("range", index, 4096, f"/keys:uniform/values:none"
+                     f"/hits:{number}/q:16/order:random{rest}",
+                     items_per_second=1e6 * millions, ns_per_lookup=1.0,
+                     bytes_per_key=4.0, GB_per_s=1.0, GB_per_s_in=2.0,
+                     GB_per_s_out=3.0, hits_per_second=1e6 * millions * number)
+    for name in ("name", "run_name"):
+        made[name] = made[name].replace("/Cuda/", f"/{space}/")
+    return made
+
+
+short_ranges = report(plain[:3] + [
+    short_range(*one) for number in (1, 8, 32) for one in (
+        ("hybrid", number, 64, "/transfers:overlapped"),
+        ("hybrid", number, 96, "/transfers:overlapped/bucket:65536"),
+        ("b_plus_tree", number, 48, "", "OpenMP"))])
+
+def phases(index, op, values, **counters):
+    return benchmark(op, index, 4096, f"/keys:uniform/values:{values}",
+                     items_per_second=1e9, GB_per_s=2.0, bytes_per_key=4.0,
+                     build_ms=sum(counters.values()), **counters)
+
+
+builds = report(plain + [
+    phases("hybrid_b_plus_tree", "build", "u32", sort_ms=16.0, inner_ms=4.0,
+           mirror_ms=2.0),
+    phases("b_plus_tree", "build_sorted", "u32", sort_ms=8.0, inner_ms=4.0)])
+def divided(division, billions, **counters):
+    return benchmark("divide", "hybrid", 4096, "/keys:uniform/values:none/"
+                     f"{division}/q:1024/order:random/transfers:overlapped",
+                     items_per_second=1e9 * billions, ns_per_lookup=1.0,
+                     bytes_per_key=4.0, GB_per_s_in=1.0, GB_per_s_out=1.0,
+                     **counters)
+
+
+divisions = report(plain + [
+    divided("levels:0/share:0", 0.5, levels=0, share=0),
+    divided("levels:0/share:0.25", 0.75, levels=0, share=0.25),
+    divided("levels:1/share:0", 0.25, levels=1, share=0),
+    divided("division:found", 1, levels=0, share=0.125, balance_ms=64.0)])
 fits = report(plain + [
     benchmark("fit", "learned_index", 4096, "/keys:uniform/epsilon:16",
               items_per_second=2e9, fit_ms=8.0, GB_per_s=16.0, segments=1010.0,
@@ -131,7 +172,8 @@ updates = report(plain + [
               f"/keys:uniform/change:values/method:{method}/batch:{batch}",
               items_per_second=1e6 * millions, batch_us=1.0,
               leaves_per_operation=0.5, deferred=0.125,
-              device_bytes_per_operation=1500.0)
+              device_bytes_per_operation=1500.0,
+              automatic=int((method == "synchronised") == (batch <= 64)))
     for method, all_millions in (("synchronised", (4, 4, 4, 4)),
                                  ("asynchronous", (5, 2, 6, 8)))
     for batch, millions in zip((1, 64, 4096, 65536), all_millions)])
@@ -192,8 +234,44 @@ checks = {
         "16.0", "62.5", "500"),
     "no updates, no section": "Batches of operations" not in without,
     "updates": row(updates, "Cuda", "u32 uniform", "2¹²", "values", "4,096",
-                   "4.000", "6.000", "1.50", "0.500", "12.5 %", "1,500"),
-    "where methods cross for good": "values: 4,096." in updates,
+                   "4.000", "6.000", "1.50", "asynchronous", "0.500", "12.5 %",
+                   "1,500")
+        and row(updates, "Cuda", "u32 uniform", "2¹²", "values", "64", "4.000",
+                "2.000", "0.50", "synchronised", "0.500", "12.5 %", "1,500"),
+    "where methods cross for good": "values: 4,096." in updates
+        and "ahead from 2¹²" in updates and "automatic up to 64" in updates,
+    "one length, no section": "Short and long ranges" not in without,
+    "ranges of some lengths": "hits per range" in short_ranges
+        and row(short_ranges, "b_plus_tree", "OpenMP", "u32 uniform", "no",
+                "2¹²", "8", "16", "", "48.0", "384.0"),
+    "ranges in the fastest buckets": row(
+        short_ranges, "hybrid", "Cuda", "u32 uniform", "overlapped", "2¹²",
+        "32", "16", "2¹⁶", "96.0", "3,072.0")
+        and not row(short_ranges, "hybrid", "Cuda", "u32 uniform", "overlapped",
+                    "2¹²", "32", "16", "chosen", "64.0", "2,048.0"),
+    "ranges in host memory": row(
+        short_ranges, "hybrid", "Cuda", "range", "u32 uniform, 8 hits",
+        "overlapped", "2¹²", "16", "chosen", "3", "64.0", "2", "3", "", ""),
+    "no phases of builds, no part": "Phases of rebuilding" not in without,
+    "phases of builds": row(
+        builds, "hybrid_b_plus_tree", "Cuda", "u32 uniform, values u32", "any",
+        "2¹²", "22", "16", "4", "2"),
+    "phases without a copy": row(
+        builds, "b_plus_tree", "Cuda", "u32 uniform, values u32", "sorted",
+        "2¹²", "12", "8", "4", ""),
+    "no divisions, no section": "Dividing searches" not in without,
+    "a map of divisions": "levels D of the host" in divisions
+        and row(divisions, "hybrid", "Cuda", "u32 uniform", "2¹²",
+                "chosen buckets", "2¹⁰", "D = 0, R = 0", "0", "0", "500.0",
+                "50 %", "")
+        and row(divisions, "hybrid", "Cuda", "u32 uniform", "2¹²",
+                "chosen buckets", "2¹⁰", "fastest of the map", "0", "0.25",
+                "750.0", "75 %", "")
+        and row(divisions, "hybrid", "Cuda", "u32 uniform", "2¹²",
+                "chosen buckets", "2¹⁰", "found by measuring", "0", "0.125",
+                "1,000.0", "100 %", "64"),
+    "divisions stay among themselves":
+        "Batches in host memory" not in divisions,
     "updates of one method": row(
         one_method, "radix_tree", "Cuda", "u32 uniform", "2¹²", "insert", "2¹⁰",
         "64.000", "16") and "synchronised" not in one_method,

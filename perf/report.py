@@ -680,14 +680,17 @@ def by_tuple(items, key):
     return groups
 
 
+def comes_sorted(build):
+    return build.op == "build_sorted" or build.tags.get("values") == "none"
+
+
 def build_section(results, palette):
     all_builds = [r for r in results if r.op in ("build", "build_sorted")]
     builds = [r for r in all_builds if r.op == "build"]
     if not all_builds:
         return "<p>Builds were not measured in these runs (--ops build).</p>"
     rows = [(r.index, r.space, group_title(r.group()),
-             "sorted" if r.op == "build_sorted"
-             or r.tags.get("values") == "none" else "any", count(r.n),
+             "sorted" if comes_sorted(r) else "any", count(r.n),
              digits(r.counters["build_ms"]),
              digits(r.counters["allocation_ms"])
              if "allocation_ms" in r.counters else "",
@@ -704,7 +707,63 @@ def build_section(results, palette):
             + details("Numbers", table(
                 ("index", "device", "keys", "order", "n", "ms",
                  "of them allocation", "million keys/s", "GB/s", "transfers"),
-                rows, 4)))
+                rows, 4))
+            + build_phases_part(all_builds))
+
+
+BUILD_PHASES = (("sort_ms", "entries"), ("inner_ms", "inner levels"),
+                ("mirror_ms", "copy of them"))
+
+
+def build_phases_part(builds):
+    """Of what the time of building an implicit tree consists."""
+    phased = [r for r in builds if "inner_ms" in r.counters]
+    if not phased:
+        return ""
+    def row_of(r):
+        order = "sorted" if comes_sorted(r) else "any order"
+        return f"{series_label(r)}, {group_title(r.group())}, {order}"
+    largest = {}
+    for r in phased:
+        if row_of(r) not in largest or r.n > largest[row_of(r)].n:
+            largest[row_of(r)] = r
+    figure, ax = plt.subplots(num="build-phases", layout="constrained",
+                              figsize=(9, 1.3 + 0.36 * len(largest)))
+    lines = Lines(Palette([name for _, name in BUILD_PHASES]))
+    for y, (title, r) in enumerate(sorted(largest.items(), reverse=True)):
+        left = 0
+        for counter, name in BUILD_PHASES:
+            width = r.counters.get(counter, 0)
+            look = lines.palette.style(name)
+            lines.looks.setdefault(name, ({**look, "marker": ""}, True))
+            ax.barh(y, width, left=left, height=0.62, color=look["color"])
+            left += width
+        ax.annotate(digits(left), (left, y), xytext=(5, 0),
+                    textcoords="offset points", va="center", fontsize=9)
+    ax.set_yticks(range(len(largest)), [
+        f"{title}, n = {count(r.n)}" for title, r in
+        sorted(largest.items(), reverse=True)], color=INK)
+    ax.grid(False, axis="y")
+    ax.tick_params(axis="y", length=0)
+    ax.set_xlim(right=ax.get_xlim()[1] * 1.08)
+    ax.set_xlabel("milliseconds")
+    rows = [(r.index, r.space, group_title(r.group()),
+             "sorted" if comes_sorted(r) else "any", count(r.n),
+             digits(r.counters["build_ms"]),
+             *(digits(r.counters[counter]) if counter in r.counters else ""
+               for counter, _ in BUILD_PHASES))
+            for r in sorted(phased, key=lambda r: (
+                r.group(), r.n, r.index, r.space, r.op))]
+    return ("<h3>Phases of rebuilding an implicit tree</h3>\n"
+            + figure_block(svg(figure, "build-phases") + lines.legend(),
+                           "Entries are sorted and copied, or where they come "
+                           "sorted checked and copied; inner levels are "
+                           "written; those of a hybrid tree, whose build is on "
+                           "the host, are copied to the device. Each with a "
+                           "fence behind it, which builds do not have.")
+            + details("Numbers", table(
+                ("index", "device", "keys", "order", "n", "ms",
+                 *(name + ", ms" for _, name in BUILD_PHASES)), rows, 4)))
 
 
 def fit_sections(results):
@@ -732,6 +791,42 @@ def fit_sections(results):
              + table(("device", "keys", "n", "epsilon", "ms", "million keys/s",
                       "GB/s", "segments", "fewest possible", "more"),
                      rows, 2))]
+
+
+def update_figure(cells, crossings):
+    """Operations per second of both methods against the size of a batch, and
+    where they cross."""
+    figure, axes = panels(len(crossings), "updates")
+    methods = ("asynchronous", "synchronised")
+    lines = Lines(Palette(list(methods)))
+    for ax, (line, crossing) in zip(axes, sorted(crossings.items())):
+        group, n, space, change = line
+        values, sizes, switches = [], [], []
+        for method in methods:
+            points = {batch: c for (at, batch, of), c in cells.items()
+                      if at == line and of == method}
+            if not points:
+                continue
+            lines.draw(ax, [(batch, c["items_per_second"])
+                            for batch, c in points.items()], method,
+                       space not in HOST_SPACES, method, markersize=4.5)
+            values += [c["items_per_second"] for c in points.values()]
+            sizes += points
+            if method == "synchronised":
+                switches = [b for b, c in points.items() if c.get("automatic")]
+        size_axis(ax, sizes, "operations per batch")
+        value_axis(ax, values, "operations per second")
+        ax.set_title(f"{space}: {group_title(group)},\n"
+                     f"n = {count(n)}, {change}")
+        if crossing is not None:
+            mark_batch(ax, crossing, f"ahead from {count(crossing)}")
+        if switches:
+            mark_batch(ax, max(switches),
+                       f"automatic up to {count(max(switches))}", True)
+    return figure_block(
+        svg(figure, "updates") + lines.legend(),
+        "The mark is from where on the asynchronous method stays ahead; dashed: "
+        "up to where UpdateMethod::automatic takes the synchronised one.")
 
 
 def update_sections(results):
@@ -778,7 +873,7 @@ def methods_of_update(updates):
         line = (update_group(r), r.n, r.space, r.tags["change"])
         cells[line, int(r.tags["batch"]), r.tags["method"]] = r.counters
         where[line][int(r.tags["batch"])] = True
-    rows, crossings = [], []
+    rows, crossings, found = [], [], {}
     for line in sorted(where):
         group, n, space, change = line
         crossing = None
@@ -797,11 +892,15 @@ def methods_of_update(updates):
                 elif crossing is None:
                     crossing = batch
             c = pair[1] or pair[0]
+            taken = [name for name, of in zip(
+                ("synchronised", "asynchronous"), pair)
+                if of and of.get("automatic")]
             rows.append((space, group_title(group), count(n), change,
-                         f"{batch:,}", *shown, ratio,
+                         f"{batch:,}", *shown, ratio, *(taken or [""]),
                          f"{c['leaves_per_operation']:.3f}",
                          f"{100 * c['deferred']:.1f} %",
                          f"{c['device_bytes_per_operation']:,.0f}"))
+        found[line] = crossing
         if crossing is not None:
             crossings.append(f"{space}, {group_title(group)}, n = {count(n)}, "
                              f"{change}: {crossing:,}")
@@ -811,9 +910,11 @@ def methods_of_update(updates):
             "stays ahead: "
             + html.escape("; ".join(crossings) or "none of those measured")
             + ".</p>"
+            + update_figure(cells, found)
             + table(("device", "keys", "n", "change", "batch",
                      "synchronised, million operations/s",
-                     "asynchronous", "ratio", "leaves written per operation",
+                     "asynchronous", "ratio", "automatic takes",
+                     "leaves written per operation",
                      "in leaves split or joined",
                      "bytes to the device per operation"), rows, 4))
 
@@ -1130,6 +1231,7 @@ def limits_section(results):
 def transfers_sections(results):
     """Batches in host memory: all at once against in buckets, and the link."""
     points = largest_batches([r for r in results if r.transfers
+                              and r.op in OP_TITLES
                               and "GB_per_s_in" in r.counters])
     if not points:
         return []
@@ -1197,6 +1299,69 @@ def transfers_sections(results):
              "from and to page-locked memory, both ways at once. “of the host”: "
              "of what the host’s part alone takes, where it ends the searches.</p>"
              + "".join(parts))]
+
+
+def division_sections(results):
+    """Maps of how fast each division of work between host and device is."""
+    divisions = [r for r in results if r.op == "divide"]
+    if not divisions:
+        return []
+    def plain(r):
+        return tuple(t for t in r.group() if not t.startswith(
+            ("levels:", "share:", "division:")))
+    groups = by(divisions, lambda r: (r.index, r.space, plain(r), r.n,
+                                      r.bucket, r.queries))
+    groups = dict(sorted(groups.items()))
+    figure, axes = panels(len(groups), "divisions")
+    rows = []
+    for ax, ((index, space, group, n, bucket, queries), members) in zip(
+            axes, groups.items()):
+        # A tree may have fewer levels than were asked for.
+        given = {(int(r.counters["levels"]), r.counters["share"]): r
+                 for r in members if "division" not in r.tags}
+        found = [r for r in members if "division" in r.tags]
+        best = max(map(rate_of, members))
+        for (levels, share), r in sorted(given.items()):
+            ax.add_patch(plt.Rectangle(
+                (share - 0.125, levels - 0.5), 0.25, 1, linewidth=0,
+                color=SERIES[0], alpha=0.65 * (rate_of(r) / best) ** 2))
+            ax.annotate(digits(rate_of(r) / 1e6), (share, levels),
+                        ha="center", va="center", fontsize=9)
+        for r in found:
+            at = (r.counters["share"], r.counters["levels"])
+            ax.plot(*at, marker="o", markersize=26, markerfacecolor="none",
+                    color=SERIES[1], linewidth=0, clip_on=False)
+        ax.set_xlim(-0.125, 1.125)
+        ax.set_ylim(max((d for d, _ in given), default=0) + 0.5, -0.5)
+        ax.set_xticks([0, 0.25, 0.5, 0.75, 1])
+        ax.set_yticks(sorted({d for d, _ in given}))
+        ax.grid(False)
+        ax.tick_params(length=0)
+        ax.set_xlabel("share R with one level more")
+        ax.set_ylabel("levels D of the host")
+        size = f"buckets of {count(bucket)}" if bucket else "chosen buckets"
+        ax.set_title(f"{index}: {group_title(group)},\nn = {count(n)}, {size}")
+        fastest = max(given.values(), key=rate_of, default=None)
+        for what, r in ([("D = 0, R = 0", given.get((0, 0))),
+                         ("fastest of the map", fastest)]
+                        + [("found by measuring", r) for r in found]):
+            if r is not None:
+                rows.append((
+                    index, space, group_title(group), count(n), size,
+                    count(queries), what, f"{r.counters['levels']:.0f}",
+                    f"{r.counters['share']:.3g}", f"{rate_of(r) / 1e6:,.1f}",
+                    f"{100 * rate_of(r) / best:.0f} %",
+                    digits(r.counters["balance_ms"])
+                    if "balance_ms" in r.counters else ""))
+    return [("Dividing searches between host and device",
+             "<p>The host follows the topmost D levels of all lookups, and one "
+             "level more of a share R of each bucket, the device those below, "
+             "and the host ends in the leaf. Million lower bounds per second; "
+             "the circle is what <code>balance</code> found.</p>"
+             + figure_block(svg(figure, "divisions"))
+             + table(("index", "device", "keys", "n", "in", "batch", "division",
+                      "D", "R", "million/s", "of the fastest",
+                      "ms to find it"), rows, 3))]
 
 
 # ---- ablations -----------------------------------------------------------------
@@ -1453,6 +1618,58 @@ def bandwidth_sections(results):
              "of copying"), rows, 3)))]
 
 
+def range_length_sections(results):
+    """Ranges against the number of their hits, where that varies."""
+    def plain(r):
+        return tuple(t for t in r.group() if not t.startswith("hits:"))
+    groups = by([r for r in results if r.op == "range"],
+                lambda r: (plain(r), r.n))
+    groups = {key: members for key, members in sorted(groups.items())
+              if len({r.tags["hits"] for r in members}) > 2}
+    if not groups:
+        return []
+    def name_of(r):
+        return f"{r.index}, {r.transfers}" if r.transfers else r.index
+    fastest = {}  # of all sizes and numbers of buckets
+    for key, members in groups.items():
+        for r in members:
+            at = (key, name_of(r), r.space, int(r.tags["hits"]))
+            if at not in fastest or rate_of(r) > rate_of(fastest[at]):
+                fastest[at] = r
+    figure, axes = panels(len(groups), "range-lengths")
+    lines = Lines(Palette(sorted({name for _, name, _, _ in fastest})))
+    rows = []
+    for ax, (group, n) in zip(axes, groups):
+        series = defaultdict(list)
+        for (key, name, space, hits), r in fastest.items():
+            if key == (group, n):
+                series[name, space].append((hits, r))
+        for (name, space), points in sorted(series.items()):
+            lines.draw(ax, [(hits, rate_of(r)) for hits, r in points], name,
+                       points[0][1].on_gpu, f"{name} · {space}")
+            for hits, r in sorted(points, key=lambda point: point[0]):
+                rows.append((r.index, space, group_title(group),
+                             r.transfers or "no", count(n), f"{hits:,}",
+                             count(r.queries),
+                             "" if r.transfers != "overlapped" else
+                             count(r.bucket) if r.bucket else "chosen",
+                             f"{rate_of(r) / 1e6:,.1f}",
+                             f"{r.counters['hits_per_second'] / 1e6:,.1f}"))
+        size_axis(ax, [hits for points in series.values()
+                       for hits, _ in points], "hits per range")
+        value_axis(ax, [rate_of(r) for points in series.values()
+                        for _, r in points], "ranges per second")
+        ax.set_title(f"{group_title(group)}, n = {count(n)}")
+    return [("Short and long ranges",
+             "<p>Offsets and values of all hits are written. “overlapped”: "
+             "ranges and hits are in host memory, in the fastest of the "
+             "buckets measured.</p>"
+             + figure_block(svg(figure, "range-lengths") + lines.legend())
+             + details("Numbers", table(
+                 ("index", "device", "keys", "transfers", "n", "hits", "batch",
+                  "bucket", "million ranges/s", "million hits/s"), rows, 4)))]
+
+
 CONTEXT_NAMES = [
     ("date", "measured"), ("host_name", "host"), ("cpu", "CPU"),
     ("host_threads", "host threads"), ("openmp", "OpenMP settings"),
@@ -1567,12 +1784,14 @@ def page(results, contexts, failed):
         ("Throughput", throughput_section(measured, palette)),
         *bandwidth_sections(results),
         *radix_sections(measured),
+        *range_length_sections(measured),
         *ablation_sections(all_measured),
         ("GPU against CPU", speedup_section(measured, palette)),
         ("Batch size at which the GPU starts to win",
          batch_section(measured, palette)),
         *resident_sections(measured, palette),
         *transfers_sections(measured),
+        *division_sections(measured),
         ("Build time", build_section(measured, palette)),
         *fit_sections(measured),
         *update_sections(measured),

@@ -62,6 +62,11 @@ set_tests_properties(
   perf.range_hits
   PROPERTIES PASS_REGULAR_EXPRESSION "hits:1/q:50/.*hits:64/q:50/"
              FAIL_REGULAR_EXPRESSION "FAILED")
+# Batches in host memory, on GPUs, of the indexes that take them.
+kindex_add_smoke(
+  host_memory kindex_bench --keys uniform:u64:20000 ${tiny} --ops
+  find,lower_bound,range,divide --transfers overlapped --bucket-size 0,100 --buffers
+  1,3 --range-hits 1,32 --values none,u32)
 # A sweep without a value, before other options and behind them.
 kindex_add_smoke(
   sweep kindex_bench --sweep --list --keys dense:u32:2^20 --index sorted_array
@@ -163,7 +168,8 @@ set_tests_properties(
              "WARNING: --hit-rate 0 was asked for, but with these keys 1 of")
 
 # A wrong answer is noticed, named, and fails the run.
-add_executable(kindex_wrong_answers_test WrongAnswers.cpp Session.cpp Limits.cpp)
+add_executable(kindex_wrong_answers_test WrongAnswers.cpp BuildPhases.cpp
+                                         Session.cpp Limits.cpp)
 target_link_libraries(kindex_wrong_answers_test
                       PRIVATE kindex_perf_data benchmark::benchmark
                               GTest::gtest)

@@ -29,7 +29,7 @@ using kindex::SoA;
 
 constexpr NodeSearch all_searches[] = {
     NodeSearch::scalar, NodeSearch::linear_avx2, NodeSearch::hierarchical_avx2,
-    NodeSearch::linear_avx512};
+    NodeSearch::linear_avx512, NodeSearch::linear_neon};
 
 std::vector<NodeSearch> searches_here() {
   std::vector<NodeSearch> searches;

@@ -22,6 +22,7 @@
 #include "support/FailingAllocation.hpp"
 #include "support/HostViews.hpp"
 #include "support/Keys.hpp"
+#include "support/Recorder.hpp"
 
 namespace kindex_test {
 namespace {
@@ -30,6 +31,7 @@ using kindex::RegularBPlusTreeOptions;
 using kindex::UpdateMethod;
 using kindex::UpdateOptions;
 using kindex::UpdateReport;
+using kindex::WorkDivision;
 using kindex::query::Hybrid;
 
 using Host = Kokkos::DefaultHostExecutionSpace;
@@ -364,6 +366,152 @@ TYPED_TEST(RegularHybrids, BucketsOfAllSizes) {
   EXPECT_TRUE(failures.empty()) << failures.text();
 }
 
+template <class Index>
+concept IsDivisible = requires(Index& index, WorkDivision division) {
+  index.set_division(division);
+};
+
+template <class Key, class Exec>
+void expect_any_division(Failures& failures) {
+  std::mt19937_64 rng(25);
+  auto keys = draw<Key>(Pattern::random, 20000, 0, rng);
+  std::fill_n(keys.begin(), 300, keys[400]);
+  std::sort(keys.begin(), keys.end(), Keys<Key>::less);
+  auto queries = queries_around(keys);
+  std::shuffle(queries.begin(), queries.end(), rng);
+  queries.resize(700);
+  const Asked<Host, Key> asked("random", keys, queries);
+  HybridTree<Key, Exec> index(Exec{}, kindex::sorted, asked.device_keys,
+                              kindex::Check::on, filled_to(0.02));
+  EXPECT_GE(index.height(), 3);
+  EXPECT_EQ(index.division(), WorkDivision());
+  for (int levels = 0; levels <= index.height(); ++levels)
+    for (const double share : {0.0, 0.3, 1.0}) {
+      if (share > 0 && levels == index.height()) continue;
+      index.set_division({levels, share});
+      EXPECT_EQ(index.division(), (WorkDivision{levels, share}));
+      const kindex::HostBatches batches(
+          Exec{}, kindex::PipelineOptions().set_bucket_size(100 + levels));
+      failures += check_bulk_answers(
+          index, asked, std::to_string(levels + share) + " levels", batches);
+    }
+}
+
+/// Whatever part of the inner nodes the host follows, of whatever share.
+TYPED_TEST(RegularHybrids, AnswerHoweverWorkIsDivided) {
+  Failures failures;
+  expect_any_division<std::uint32_t, TypeParam>(failures);
+  expect_any_division<std::uint64_t, TypeParam>(failures);
+  expect_any_division<double, TypeParam>(failures);
+  expect_any_division<kindex::Key128, TypeParam>(failures);
+  EXPECT_TRUE(failures.empty()) << failures.text();
+}
+
+/// Trees that become lower than what the host was to follow, and higher.
+TYPED_TEST(RegularHybrids, DivisionsOutliveLevels) {
+  using Both = typename TestFixture::template Both<std::uint64_t>;
+  Both pair;
+  pair.index = HybridTree<std::uint64_t, TypeParam>(filled_to(0.02));
+  std::mt19937_64 rng(35);
+  const auto keys = draw<std::uint64_t>(Pattern::random, 60000, 0, rng);
+  pair.insert(keys, {});
+  const int height = pair.index.height();
+  ASSERT_GE(height, 2);
+  pair.index.set_division({height - 1, 0.5});
+  const auto before = pair.index.snapshot();
+  const auto expect = [&](const char* when) {
+    ASSERT_NO_FATAL_FAILURE(pair.expect_equal(when));
+    EXPECT_EQ(pair.index.division(), (WorkDivision{height - 1, 0.5}));
+  };
+  expect("high");
+  pair.erase({keys.begin() + 10, keys.end()}, {});
+  EXPECT_LT(pair.index.height(), height);
+  expect("low");
+  pair.erase(keys, {});
+  EXPECT_EQ(pair.index.height(), 0);
+  expect("empty");
+  pair.insert(keys, {});
+  EXPECT_GE(pair.index.height(), height - 1);
+  expect("high again");
+  EXPECT_EQ(before.size(), keys.size());
+  // Copies share entries, each with a division of its own.
+  auto copy = pair.index;
+  copy.set_division({});
+  EXPECT_EQ(copy.division(), WorkDivision());
+  EXPECT_EQ(pair.index.division(), (WorkDivision{height - 1, 0.5}));
+}
+
+/// Parts with a level more are kernels of their own, on either side.
+TYPED_TEST(RegularHybrids, KernelsOfDividedSearches) {
+  using Exec = TypeParam;
+  std::vector<std::uint64_t> keys(3000);
+  for (std::uint64_t i = 0; i < 3000; ++i) keys[i] = i;
+  HybridTree<std::uint64_t, Exec> index(Exec{}, kindex::sorted,
+                                        to_device<Host>(keys));
+  const auto queries = to_device<Host>(std::vector<std::uint64_t>{1, 2, 3, 4});
+  const auto found = to_device<Host>(std::vector<Value>(4));
+  const auto kernels = [&](const WorkDivision& division, const char* stage) {
+    index.set_division(division);
+    Recorder recorder;
+    index.find(Exec{}, queries, found);
+    const std::string label =
+        std::string("kindex::RegularBPlusTree::find::") + stage;
+    int number = 0;
+    for (const auto& event : recorder.stop())
+      number += event.kind == Event::kernel && event.label == label;
+    return number;
+  };
+  EXPECT_EQ(index.height(), 2);
+  EXPECT_EQ(kernels({0, 0}, "head"), 0);
+  EXPECT_EQ(kernels({0, 0}, "route"), 1);
+  EXPECT_EQ(kernels({1, 0}, "head"), 1);
+  EXPECT_EQ(kernels({0, 0.5}, "head"), 1);
+  EXPECT_EQ(kernels({0, 0.5}, "route"), 2);
+  EXPECT_EQ(kernels({1, 0.5}, "head"), 2);
+  EXPECT_EQ(kernels({1, 0.5}, "route"), 2);
+  EXPECT_EQ(kernels({2, 0}, "head"), 1);
+  EXPECT_EQ(kernels({1, 0.5}, "finish"), 1);
+}
+
+TYPED_TEST(RegularHybrids, DivisionsAreFound) {
+  using Exec = TypeParam;
+  using Index = HybridTree<std::uint64_t, Exec>;
+  std::vector<std::uint64_t> keys(3000);
+  for (std::uint64_t i = 0; i < 3000; ++i) keys[i] = i * i;
+  const auto sample = to_device<Host>(keys);
+  Index index(Exec{}, kindex::sorted, sample);
+  ASSERT_EQ(index.height(), 2);
+  // Which is best here is the machine's business.
+  const auto division = index.balance(Exec{}, sample);
+  EXPECT_EQ(index.division(), division);
+  EXPECT_LE(division.levels + division.share, index.height());
+  index.set_division(division);
+  EXPECT_EQ(Index().balance(Exec{}, sample), WorkDivision());
+  index.set_division({2, 0});
+  EXPECT_EQ(index.balance(Exec{}, HostView<std::uint64_t>()), WorkDivision());
+
+  index.set_division({1, 0.5});
+  const auto refuses = [&](const WorkDivision& bad,
+                           std::vector<std::string> parts) {
+    parts.push_back("kindex::RegularBPlusTree::set_division");
+    expect_error([&] { index.set_division(bad); }, parts);
+    EXPECT_EQ(index.division(), (WorkDivision{1, 0.5}));
+  };
+  refuses({3, 0}, {"division.levels is 3", "0...2"});
+  refuses({-1, 0}, {"division.levels is -1"});
+  refuses({0, 1.5}, {"division.share is 1.5"});
+  refuses({0, -0.5}, {"division.share is -0.5"});
+  refuses({0, std::numeric_limits<double>::quiet_NaN()}, {"division.share is"});
+  refuses({2, 0.5}, {"division.share is 0.5", "no level below"});
+  expect_error(
+      [] {
+        Index().set_division({1, 0});
+      },
+      {"division.levels is 1", "0...0"});
+  // On hosts, there is nobody to divide it with.
+  static_assert(!IsDivisible<Tree<int>> && IsDivisible<HybridTree<int, Exec>>);
+}
+
 /// Ways that lines are searched never change a result.
 TEST(RegularBPlusTree, SameInAllWays) {
   std::mt19937_64 rng(6);
@@ -374,7 +522,7 @@ TEST(RegularBPlusTree, SameInAllWays) {
   for (const auto how :
        {kindex::NodeSearch::scalar, kindex::NodeSearch::linear_avx2,
         kindex::NodeSearch::hierarchical_avx2,
-        kindex::NodeSearch::linear_avx512}) {
+        kindex::NodeSearch::linear_avx512, kindex::NodeSearch::linear_neon}) {
     RegularBPlusTreeOptions options;
     options.node_search = how;
     options.pages = kindex::Pages::ordinary;

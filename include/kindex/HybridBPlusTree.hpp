@@ -7,9 +7,6 @@
 
 #include <kindex/BPlusTree.hpp>
 
-#include <algorithm>
-#include <limits>
-
 namespace kindex {
 
 /// A BPlusTree whose leaves stay in host memory, as many as fit there, while a
@@ -150,17 +147,8 @@ class HybridBPlusTree : public query::BulkQueries<
   /// \throws Error if there are less levels than `division.levels`, one more
   ///   for a share above 0, or if the share is not in [0, 1].
   void set_division(const WorkDivision& division) {
-    constexpr const char* function = "kindex::HybridBPlusTree::set_division";
-    if (division.levels < 0 || division.levels > height())
-      impl::fail(function, "division.levels is ", division.levels,
-                 ", not in 0...", height());
-    if (!(division.share >= 0 && division.share <= 1))
-      impl::fail(function, "division.share is ", division.share,
-                 ", not in [0, 1]");
-    if (division.share > 0 && division.levels == height())
-      impl::fail(function, "division.share is ", division.share,
-                 ", but there is no level below the ", height(),
-                 " of division.levels");
+    query::check_division("kindex::HybridBPlusTree::set_division", division,
+                          height());
     division_ = division;
   }
 
@@ -177,23 +165,12 @@ class HybridBPlusTree : public query::BulkQueries<
   WorkDivision balance(const Space& space, const Queries& sample) {
     division_ = {};
     if (size() == 0 || sample.extent(0) == 0) return division_;
-    const Kokkos::View<size_type*, Kokkos::HostSpace> ranks(
-        Kokkos::view_alloc(
-            Kokkos::WithoutInitializing,
-            std::string("kindex::HybridBPlusTree::balance::ranks")),
-        sample.extent(0));
     HybridBPlusTree tried = *this;
-    division_ =
-        query::find_division(height(), [&](const WorkDivision& division) {
+    division_ = query::measured_division(
+        name(), height(), sample.extent(0),
+        [&](const WorkDivision& division, const auto& ranks) {
           tried.division_ = division;
-          double seconds = std::numeric_limits<double>::infinity();
-          // The first of them may allocate.
-          for (int i = 0; i < 4; ++i) {
-            const Kokkos::Timer timer;
-            tried.lower_bound(space, sample, ranks);
-            seconds = std::min(seconds, timer.seconds());
-          }
-          return seconds;
+          tried.lower_bound(space, sample, ranks);
         });
     return division_;
   }

@@ -72,7 +72,8 @@ struct UpdateOptions {
 /// query::Hybrid) they go through a pipeline as those of HybridBPlusTree: the
 /// device leads each query to a line of a leaf, 4 bytes of it come back, and
 /// the host searches that line. All Views are in memory that the host can
-/// access.
+/// access. As there, the host may follow the topmost levels, too
+/// (set_division), as many as measuring says (balance).
 ///
 /// **Duplicates** are kept in the order in which they came: of the input, then
 /// of batches. `find` returns the first, as in all indexes.
@@ -286,10 +287,12 @@ class RegularBPlusTree
   /// The index as it is now, with all verbs, whatever operations do later.
   /// Costs nothing but memory: no node that is replaced while it lives is
   /// written again, be it newer than the snapshot or not.
-  Snapshot snapshot() const { return Snapshot(now(), how(), true); }
+  Snapshot snapshot() const { return Snapshot(now(), how(), true, division_); }
 
   /// The same, with `find` and `contains` only: it makes no ranks.
-  Snapshot snapshot_for_points() const { return Snapshot(now(), how(), false); }
+  Snapshot snapshot_for_points() const {
+    return Snapshot(now(), how(), false, division_);
+  }
 
   /// The handle for kernels of the host: trivially copyable, non-owning; until
   /// the next operation, where a snapshot's lives as long as it.
@@ -305,12 +308,7 @@ class RegularBPlusTree
   }
 
   /// Levels of inner nodes; 0: there are no entries.
-  int height() const {
-    const auto version = now();
-    return version == nullptr || version->top().size == 0
-               ? 0
-               : version->top().height + 1;
-  }
+  int height() const { return snapshot_for_points().height(); }
 
   /// Bytes of pools, of the newest version and of what is free, on the host and
   /// on the device. Ranks come to it, and, of a hybrid index from the first
@@ -336,6 +334,45 @@ class RegularBPlusTree
 
   /// How nodes are searched on this host, never NodeSearch::automatic.
   NodeSearch node_search() const { return how(); }
+
+  // ---- division of work -----------------------------------------------------
+
+  /// How searches of a hybrid index are divided between host and device; at
+  /// first, the host ends them only.
+  WorkDivision division() const requires is_hybrid { return division_; }
+
+  /// Sets how searches are divided, of this copy of the index and of snapshots
+  /// that it gives later; not while other threads use this copy. Costs what
+  /// HybridBPlusTree::set_division says. Where operations leave fewer levels,
+  /// the host follows all of them.
+  ///
+  /// \throws Error if there are less levels than `division.levels`, one more
+  ///   for a share above 0, or if the share is not in [0, 1].
+  void set_division(const WorkDivision& division) requires is_hybrid {
+    query::check_division("kindex::RegularBPlusTree::set_division", division,
+                          height());
+    division_ = division;
+  }
+
+  /// As HybridBPlusTree::balance, of the index as it is now.
+  ///
+  /// \param space as for all verbs.
+  /// \param sample several buckets of queries, in memory that the host can
+  ///   access.
+  template <class Space, class Queries>
+  requires is_hybrid WorkDivision balance(const Space& space,
+                                          const Queries& sample) {
+    division_ = {};
+    auto tried = snapshot();
+    if (tried.size() == 0 || sample.extent(0) == 0) return division_;
+    division_ = query::measured_division(
+        name(), tried.height(), sample.extent(0),
+        [&](const WorkDivision& division, const auto& ranks) {
+          tried.division_ = division;
+          tried.lower_bound(space, sample, ranks);
+        });
+    return division_;
+  }
 
  private:
   /// What copies of an index share.
@@ -386,7 +423,7 @@ class RegularBPlusTree
     router.last = nodes.last.data();
     router.root = top.root;
     router.last_leaf = top.last_leaf;
-    router.height = top.height;
+    router.height = top.height + 1;
     router.how = how;
     router.fit_guesses(top.size, version.pools().leaves());
     return router;
@@ -758,6 +795,7 @@ class RegularBPlusTree
   }
 
   std::shared_ptr<State> state_;
+  WorkDivision division_;  ///< of a hybrid index
 };
 
 /// A RegularBPlusTree as it was when it was asked for: shared, counted, with
@@ -778,6 +816,9 @@ class RegularBPlusTree<Key, Value, MemorySpace, Placement>::Snapshot
     return version_ == nullptr ? 0 : version_->top().size;
   }
 
+  /// As RegularBPlusTree::height.
+  int height() const { return size() == 0 ? 0 : version_->top().height + 1; }
+
   /// As RegularBPlusTree::memory_bytes.
   size_type memory_bytes() const {
     return version_ == nullptr ? 0
@@ -796,6 +837,14 @@ class RegularBPlusTree<Key, Value, MemorySpace, Placement>::Snapshot
   Router router() const {
     return size() == 0 ? Router()
                        : router_of(*version_, version_->mirror(), how_);
+  }
+
+  /// The host's first levels. For query::BulkQueries.
+  query::HybridHead<Router> head() const {
+    if (size() == 0) return {};
+    WorkDivision division = division_;
+    if (division.levels >= height()) division = {height(), 0};
+    return {router_of(*version_, version_->pools(), how_), division};
   }
 
   /// How many inner nodes differ from their copies on the device: none, but for
@@ -845,12 +894,16 @@ class RegularBPlusTree<Key, Value, MemorySpace, Placement>::Snapshot
   friend class RegularBPlusTree;
 
   Snapshot(std::shared_ptr<const Version> version, NodeSearch how,
-           bool has_ranks)
-      : version_(std::move(version)), how_(how), has_ranks_(has_ranks) {}
+           bool has_ranks, const WorkDivision& division)
+      : version_(std::move(version)),
+        how_(how),
+        has_ranks_(has_ranks),
+        division_(division) {}
 
   std::shared_ptr<const Version> version_;
   NodeSearch how_ = NodeSearch::scalar;
   bool has_ranks_ = true;
+  WorkDivision division_;  ///< of a hybrid index
 };
 
 /// The handle of a RegularBPlusTree in a kernel of the host: see

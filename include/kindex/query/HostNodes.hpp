@@ -17,7 +17,8 @@ enum class NodeSearch {
   scalar,             ///< one key after the other
   linear_avx2,        ///< all keys, 32 bytes at a time
   hierarchical_avx2,  ///< the key in the middle, then the half it leads to
-  linear_avx512       ///< all keys at once
+  linear_avx512,      ///< all keys at once
+  linear_neon         ///< all keys, 16 bytes at a time (64-bit ARM)
 };
 
 /// Whether the processor that this runs on has what `how` needs. SIMD exists

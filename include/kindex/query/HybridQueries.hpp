@@ -10,7 +10,10 @@
 #include <kindex/query/Verbs.hpp>
 #include <kindex/query/WorkDivision.hpp>
 
+#include <algorithm>
 #include <bit>
+#include <limits>
+#include <string>
 
 namespace kindex::query {
 
@@ -410,6 +413,48 @@ void run_hybrid(const std::string& label, const Space& space,
                     bucket.count, LookupPolicy());
         host.fence(label + "::finish");
       });
+}
+
+/// Throws Error, in the name of `function`, unless `division` is one of
+/// searches through `height` levels.
+inline void check_division(const char* function, const WorkDivision& division,
+                           int height) {
+  if (division.levels < 0 || division.levels > height)
+    kindex::impl::fail(function, "division.levels is ", division.levels,
+                       ", not in 0...", height);
+  if (!(division.share >= 0 && division.share <= 1))
+    kindex::impl::fail(function, "division.share is ", division.share,
+                       ", not in [0, 1]");
+  if (division.share > 0 && division.levels == height)
+    kindex::impl::fail(function, "division.share is ", division.share,
+                       ", but there is no level below the ", height,
+                       " of division.levels");
+}
+
+/// The division of searches through `height` levels under which a sample is
+/// answered fastest, by measuring: some 10 to 20 divisions, four batches each.
+///
+/// \param name of the index, for labels.
+/// \param queries of the sample.
+/// \param answer `answer(division, ranks)`: writes their lower bounds to a View
+///   in host memory.
+template <class Answer>
+WorkDivision measured_division(const std::string& name, int height,
+                               size_type queries, const Answer& answer) {
+  const Kokkos::View<size_type*, Kokkos::HostSpace> ranks(
+      Kokkos::view_alloc(Kokkos::WithoutInitializing,
+                         "kindex::" + name + "::balance::ranks"),
+      queries);
+  return find_division(height, [&](const WorkDivision& division) {
+    double seconds = std::numeric_limits<double>::infinity();
+    // The first of them may allocate.
+    for (int i = 0; i < 4; ++i) {
+      const Kokkos::Timer timer;
+      answer(division, ranks);
+      seconds = std::min(seconds, timer.seconds());
+    }
+    return seconds;
+  });
 }
 
 /// The part of a hybrid index that is on the host: fences `space`, so that

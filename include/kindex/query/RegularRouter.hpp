@@ -59,10 +59,15 @@ struct RegularShape {
 /// is counted is keys below the one searched: none of those ever is, so that
 /// they take no key from the caller, and the count never leads behind the last
 /// child.
+///
+/// Searches go through `height` levels of nodes, of which the last inner nodes
+/// are the last, to lines of leaves, numbered through: line i of leaf l is l *
+/// leaf_lines + i.
 template <class Key>
 struct RegularRouter {
   using Shape = RegularShape<Key>;  ///< sizes of nodes
   using pinned_type = Key;          ///< what the search order consists of
+  static constexpr bool is_divisible = true;  ///< see Hybrid
   /// Lanes that read a line together.
   static constexpr int lanes = node_lanes<Key, Shape::line_keys>;
 
@@ -71,23 +76,35 @@ struct RegularRouter {
   const Key* last = nullptr;                ///< keys of last inner nodes
   std::uint32_t root = 0;       ///< number of the root: a leaf's at height 0
   std::uint32_t last_leaf = 0;  ///< the leaf of the largest keys
-  int height = 0;               ///< levels above the last inner nodes
+  int height = 0;               ///< levels of inner nodes
   NodeSearch how = NodeSearch::scalar;  ///< on a host
   int dropped = 0;  ///< bits of the number of a line that guesses leave out
   int shift = 0;    ///< bits that the engine leaves out: see Hybrid
 
-  /// Leads keys to lines of leaves, numbered through: line i of leaf l is l *
-  /// leaf_lines + i. The lanes of a group read lines together.
+  /// Leads keys from the root to lines of leaves. The lanes of a group read
+  /// lines together.
   ///
   /// \param leaves keys of leaves, which a host fetches; or null.
   template <class Group, int W>
   KOKKOS_FUNCTION void descend(const Group& group, const Key (&keys)[W],
                                size_type (&line)[W], const Key* leaves) const {
-    constexpr int line_keys = Shape::line_keys;
     size_type node[W];
-    unsigned counts[W];
     for (int w = 0; w < W; ++w) node[w] = root;
-    for (int level = 0; level < height; ++level) {
+    search_inner(group, keys, node, line, 0, height - 1);
+    search_last(group, keys, node, line, leaves);
+  }
+
+  /// The part of descend from inner nodes `node` of level `from` to nodes of
+  /// level `until`, which may be the last inner ones.
+  ///
+  /// \param line is overwritten.
+  template <class Group, int W>
+  KOKKOS_FUNCTION void search_inner(const Group& group, const Key (&keys)[W],
+                                    size_type (&node)[W], size_type (&line)[W],
+                                    int from, int until) const {
+    constexpr int line_keys = Shape::line_keys;
+    unsigned counts[W];
+    for (int level = from; level < until; ++level) {
       for (int w = 0; w < W; ++w) line[w] = node[w] * Shape::inner_node_lines;
       count_below_in(group, inner, keys, line, counts);
       for (int w = 0; w < W; ++w) {
@@ -99,11 +116,10 @@ struct RegularRouter {
       count_below_in(group, inner, keys, line, counts);
       for (int w = 0; w < W; ++w) {
         node[w] = children[node[w] + counts[w]];
-        prefetch(level + 1 < height ? inner + node[w] * Shape::inner_node_keys
+        prefetch(level + 2 < height ? inner + node[w] * Shape::inner_node_keys
                                     : last + node[w] * Shape::last_node_keys);
       }
     }
-    search_last(group, keys, node, line, leaves);
   }
 
   /// The part of descend below the last inner nodes `node`.
@@ -151,18 +167,39 @@ struct RegularRouter {
     sum_counts<line_keys>(group, counts);
   }
 
-  /// Leads each lane's own keys to guesses. See Hybrid.
+  /// Leads each lane's own keys from nodes of level `from`, anything for 0, to
+  /// those of level `until`, or behind the last one to lines without the bits
+  /// that guesses leave out. See Hybrid.
   template <class Index, class Group, class Top, int Own>
-  KOKKOS_FUNCTION void route(const Group& group, const Top& /*top*/,
-                             const Key (&own)[Own],
-                             Index (&guesses)[Own]) const {
+  KOKKOS_FUNCTION void walk(const Group& group, const Top& /*top*/,
+                            const Key (&own)[Own], Index (&at)[Own], int from,
+                            int until) const {
     constexpr int W = Own * Group::size;
+    if (from == until) return;
     Key keys[W];
-    size_type line[W];
+    size_type node[W], line[W];
     gather_lanes(group, own, keys);
-    descend(group, keys, line, nullptr);
+    if (from == 0) {
+      for (int w = 0; w < W; ++w) node[w] = root;
+    } else {
+      Index given[W];
+      gather_lanes(group, at, given);
+      for (int w = 0; w < W; ++w) node[w] = given[w];
+    }
+    search_inner(group, keys, node, line, from,
+                 until < height ? until : height - 1);
+    if (until == height) {
+      search_last(group, keys, node, line, nullptr);
+      for (int w = 0; w < W; ++w) node[w] = line[w] >> dropped;
+    }
     for (int o = 0; o < Own; ++o)
-      guesses[o] = Index(guess_of(own_of(group, &line[o * Group::size])));
+      at[o] = Index(own_of(group, &node[o * Group::size]));
+  }
+
+  /// The guess for what walk leads to behind the last level.
+  template <class Index>
+  KOKKOS_FUNCTION Index position_of(Index at) const {
+    return Index(at << shift);
   }
 
   /// Sets how guesses fit 32 bits, for an index of `size` entries in leaves
