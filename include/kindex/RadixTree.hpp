@@ -286,6 +286,10 @@ class RadixTree
     Ref ref;
     ref.entries_ = entries_.ref();
     levels_.refer(ref.nodes_);
+    const bool keys_are_read = levels_.single_entries() < size();
+    ref.nodes_.is_cached =
+        tree_bytes() + (keys_are_read ? size() * entry_bytes : 0) <=
+        size_type{2} << 20;
     ref.keys_stay_ = size() * entry_bytes <= size_type{128} << 20;
     return ref;
   }

@@ -208,16 +208,17 @@ struct MeasureRadixNodes : RadixLevelKernel<Exec, Word, Keys> {
   }
 };
 
-/// How many nodes of each form there are, how many children are nodes, and how
-/// many nodes branch behind the first byte.
+/// How many nodes of each form there are, how many children are nodes, how many
+/// nodes branch behind the first byte, and how many entries are children alone.
 struct RadixCounts {
   static constexpr int inner = query::radix_kinds;
   static constexpr int deep = query::radix_kinds + 1;
-  size_type of[query::radix_kinds + 2];
+  static constexpr int single = query::radix_kinds + 2;
+  size_type of[query::radix_kinds + 3];
 
   KOKKOS_FUNCTION RadixCounts() : of{} {}
   KOKKOS_FUNCTION RadixCounts& operator+=(const RadixCounts& other) {
-    for (int k = 0; k <= deep; ++k) of[k] += other.of[k];
+    for (int k = 0; k <= single; ++k) of[k] += other.of[k];
     return *this;
   }
 };
@@ -235,6 +236,7 @@ struct NumberRadixNodes {
     const int kind = node.kind;
     const size_type inner = node.inner;
     const int depth = node.depth;
+    const size_type entries = node.last - node.first;
     if (is_final) {
       for (int k = 0; k < query::radix_kinds; ++k)
         if (k == kind) node.number = above.of[k] + sum.of[k];
@@ -243,6 +245,8 @@ struct NumberRadixNodes {
     for (int k = 0; k < query::radix_kinds; ++k) sum.of[k] += k == kind ? 1 : 0;
     sum.of[RadixCounts::inner] += inner;
     sum.of[RadixCounts::deep] += depth > 0 ? 1 : 0;
+    sum.of[RadixCounts::single] +=
+        kind == int(query::RadixKind::bits) ? entries : 0;
   }
 };
 
@@ -414,6 +418,7 @@ class RadixLevels {
   RadixLevels(RadixLevels&& other) noexcept
       : arenas_(std::exchange(other.arenas_, {})),
         counts_(std::exchange(other.counts_, {})),
+        single_entries_(std::exchange(other.single_entries_, 0)),
         root_(std::exchange(other.root_, no_nodes())),
         height_(std::exchange(other.height_, 0)),
         is_wide_(std::exchange(other.is_wide_, false)) {}
@@ -422,6 +427,7 @@ class RadixLevels {
     RadixLevels taken(std::move(other));
     std::swap(arenas_, taken.arenas_);
     std::swap(counts_, taken.counts_);
+    std::swap(single_entries_, taken.single_entries_);
     std::swap(root_, taken.root_);
     std::swap(height_, taken.height_);
     std::swap(is_wide_, taken.is_wide_);
@@ -497,6 +503,9 @@ class RadixLevels {
   /// How many nodes have the form `kind`.
   size_type count(query::RadixKind kind) const { return counts_[int(kind)]; }
 
+  /// How many entries are found by nodes alone, whatever their keys.
+  size_type single_entries() const { return single_entries_; }
+
   /// The nodes of form `kind`.
   const Arena& arena(query::RadixKind kind) const { return arenas_[int(kind)]; }
 
@@ -555,6 +564,7 @@ class RadixLevels {
 
   std::array<Arena, query::radix_kinds> arenas_;
   std::array<size_type, query::radix_kinds> counts_{};
+  size_type single_entries_ = 0;
   size_type root_ = no_nodes();
   int height_ = 0;
   bool is_wide_ = false;
@@ -570,6 +580,7 @@ void RadixLevels<Prefix, MemorySpace>::build(const Exec& space,
   root_ = query::RadixChild<Word>::leaf(0).word();
   is_wide_ = sizeof(Word) == 8;
   counts_ = {};
+  single_entries_ = 0;
   height_ = 0;
   if (entries <= most) return;
   using Records = Kokkos::View<RadixRecord*, MemorySpace>;
@@ -639,6 +650,7 @@ void RadixLevels<Prefix, MemorySpace>::build(const Exec& space,
             {arenas_[0].data(), arenas_[1].data(), arenas_[2].data(),
              arenas_[3].data(), arenas_[4].data(), arenas_[5].data()}});
   counts_ = counts;
+  single_entries_ = above.of[RadixCounts::single];
   height_ = int(levels.size());
   root_ = query::RadixChild<Word>::node(
               static_cast<query::RadixKind>(root_kind), root_has_path, 0)

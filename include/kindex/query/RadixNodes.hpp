@@ -159,6 +159,23 @@ struct alignas(16) RadixNode16 {
   RadixChild<Word> children[16];
 };
 
+/// How many bits of a word are set. Compilers for any x86 call a function for
+/// that, which takes as long as the rest of a step.
+KOKKOS_INLINE_FUNCTION int count_ones(std::uint64_t word) {
+#if defined(__x86_64__) && !defined(__POPCNT__)
+  KOKKOS_IF_ON_HOST((constexpr std::uint64_t pairs = 0x5555555555555555;
+                     constexpr std::uint64_t nibbles = 0x3333333333333333;
+                     constexpr std::uint64_t bytes = 0x0f0f0f0f0f0f0f0f;
+                     constexpr std::uint64_t sums = 0x0101010101010101;
+                     word -= word >> 1 & pairs;
+                     word = (word & nibbles) + (word >> 2 & nibbles);
+                     return int(((word + (word >> 4)) & bytes) * sums >> 56);))
+  KOKKOS_IF_ON_DEVICE((return Kokkos::popcount(word);))
+#else
+  return Kokkos::popcount(word);
+#endif
+}
+
 /// A set of bytes in ascending order.
 struct RadixBytes {
   std::uint64_t words[4];
@@ -176,14 +193,14 @@ struct RadixBytes {
                                  : w > byte / 64
                                      ? 0
                                      : (std::uint64_t{1} << (byte % 64)) - 1;
-      count += Kokkos::popcount(words[w] & mask);
+      count += count_ones(words[w] & mask);
     }
     return count;
   }
   /// How many they are.
   KOKKOS_FUNCTION int size() const {
     int count = 0;
-    for (int w = 0; w < 4; ++w) count += Kokkos::popcount(words[w]);
+    for (int w = 0; w < 4; ++w) count += count_ones(words[w]);
     return count;
   }
 };
@@ -262,8 +279,10 @@ KOKKOS_INLINE_FUNCTION int count_bytes_below(std::uint32_t word, int byte) {
   const std::uint32_t all = std::uint32_t(byte) * 0x01010101U;
   // Bit 7 of each byte: whether its lower 7 bits are not below.
   const std::uint32_t not_below = (word | high) - (all & ~high);
-  return Kokkos::popcount(((~word & all) | (~(word ^ all) & ~not_below)) &
-                          high);
+  const std::uint32_t below =
+      ((~word & all) | (~(word ^ all) & ~not_below)) & high;
+  KOKKOS_IF_ON_DEVICE((return Kokkos::popcount(below);))
+  KOKKOS_IF_ON_HOST((return int((below >> 7) * 0x01010101U >> 24);))
 }
 
 /// Whether one of the four bytes of a word is `byte`.
@@ -336,9 +355,10 @@ class RadixNodes {
   const void* node256 = nullptr;
   const void* ranks = nullptr;
   const void* bits = nullptr;
-  size_type root = 0;    ///< a RadixChild's word
-  bool is_wide = false;  ///< whether that has 64 bits
-  Form form = {};        ///< of the keys
+  size_type root = 0;      ///< a RadixChild's word
+  bool is_wide = false;    ///< whether that has 64 bits
+  bool is_cached = false;  ///< whether searches read a host's caches alone
+  Form form = {};          ///< of the keys
 
   /// The positions of W keys; their loads overlap.
   ///
@@ -390,10 +410,12 @@ class RadixNodes {
   KOKKOS_FUNCTION void search_with(const Top& top, const Key (&keys)[W],
                                    size_type (&positions)[W],
                                    const Leaves& leaves) const {
-    if constexpr (W == 1) {
-      Descent<Word> descent = begin<Word>(top, keys[0]);
-      while (descent.step == RadixStep::down) advance(descent);
-      positions[0] = finish<finds>(descent, keys[0], leaves);
+    if (W == 1 || is_cached) {
+      for (int w = 0; w < W; ++w) {
+        Descent<Word> descent = begin<Word>(top, keys[w]);
+        while (descent.step == RadixStep::down) advance(descent);
+        positions[w] = finish<finds>(descent, keys[w], leaves);
+      }
     } else {
       // In turns: meanwhile, what the others read arrives.
       Descent<Word> descents[W];
@@ -564,9 +586,17 @@ class RadixNodes {
       }
       default: {
         const auto& at = node<RadixBits>(bits, from);
-        const RadixBytes bytes = at.bytes;
-        child = Child::leaf(at.head.first + Word(bytes.below(byte)));
-        if (!bytes.holds(byte)) return RadixStep::absent;
+        // Of dense keys, nodes are full: nothing is to be counted. A GPU
+        // would rather count than read one after the other.
+        bool is_full = false;
+        KOKKOS_IF_ON_HOST((is_full = at.head.last - at.head.first == 256;))
+        if (is_full) {
+          child = Child::leaf(at.head.first + Word(byte));
+        } else {
+          const RadixBytes set = at.bytes;
+          child = Child::leaf(at.head.first + Word(set.below(byte)));
+          if (!set.holds(byte)) return RadixStep::absent;
+        }
         return depth == Form::last_depth ? RadixStep::equal : RadixStep::leaf;
       }
     }
