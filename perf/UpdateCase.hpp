@@ -288,6 +288,7 @@ void measure_update(const Subject<Key, std::uint32_t, Exec>& subject,
                     const UpdateCase& update, benchmark::State& state) {
   const std::string name = update_name(subject, update);
   run_guarded(subject.session, name, state, [&](benchmark::State& guarded) {
+    subject.data();  // which clears the cache if its keys are others
     // The same for all that is asked of this case, which may be asked again for
     // more samples.
     Updates& updates = subject.session.cache.template get<Updates>(
