@@ -15,6 +15,9 @@
 #ifdef KINDEX_PERF_HAVE_ABSL
 #include "baselines/AbslBtree.hpp"
 #endif
+#ifdef KINDEX_PERF_HAVE_ART_TREE
+#include "baselines/ArtTree.hpp"
+#endif
 #ifdef KINDEX_PERF_HAVE_ART
 #include "baselines/Libart.hpp"
 #endif
@@ -106,6 +109,11 @@ IndexList<Key, Value, Exec> registered_indexes() {
     all.template add<StdLowerBound<Key, Value>>("std_lower_bound");
 #ifdef KINDEX_PERF_HAVE_ABSL
     all.template add<AbslBtree<Key, Value>>("absl_btree");
+#endif
+#ifdef KINDEX_PERF_HAVE_ART_TREE
+    if constexpr (is_wide_unsigned<Key> && sizeof(Key) <= 8 &&
+                  sizeof(Value) == 4)
+      all.template add<ArtTree<Key>>("art_tree");
 #endif
 #ifdef KINDEX_PERF_HAVE_ART
     if constexpr (is_wide_unsigned<Key> && sizeof(Value) == 4)
