@@ -145,10 +145,10 @@ class RegularBPlusTree
   /// UpdateMethod::automatic. Measured with the 16 cores of an H100's host,
   /// 2^24 keys of 8 bytes, operations all over them
   /// (perf/results/h100-updates.json): of 4 operations, one thread alone does
-  /// 2 to 3 times as many per second as all that have to be woken, of 16 as
-  /// many updates, or twice as many erasures and insertions; of 64, all do 1.1
-  /// to 2 times as many, of 2^20 120 times. Updates with inner nodes on the GPU
-  /// are alike. (With 2 busy threads, both are as fast from 1024 to 16384.)
+  /// 2.5 times as many per second as all that have to be woken, of 16 from 1.2
+  /// to 1.5 times; of 64, all do 1.3 to 1.7 times as many, of 2^16 20 times.
+  /// With inner nodes on the GPU, both are alike at 16. (With 2 busy threads,
+  /// from 1024 to 16384.)
   static constexpr size_type most_synchronised = 16;
 
   class Ref;
