@@ -927,27 +927,29 @@ def radix_sections(results):
         return []
     kinds = ("find", "ref_find", "parent_chain", "range", "build", "insert",
              "erase")
-    cells, best = defaultdict(dict), {}
+    cells = defaultdict(dict)
     for r in chosen:
         kind = r.tags["change"] if r.op == "update" else r.op
         rate = r.counters.get("lookups_per_second", work_rate(r))
         column = (kinds.index(kind), int(r.tags.get(
             "hits", r.tags.get("batch", 0)))) if kind in kinds else None
-        # Of batches and stored values, the fastest.
+        # Stored values before positions, and of batches the fastest.
         row = (r.space, r.key, r.tags["keys"], r.n)
         if column is not None:
-            cells[row][column] = max(cells[row].get(column, 0), rate)
+            cells[row][column] = max(
+                cells[row].get(column, (False, 0)),
+                (r.tags.get("values") != "none", rate))
     titles = ("bulk", "in a kernel", "hierarchical", "ranges of {} hits, hits",
               "build, keys", "insert, batches of {}", "erase, batches of {}")
     columns = sorted({column for row in cells.values() for column in row})
     rows = [(space, f"{key} {keys}", count(n),
-             *(digits(cells[space, key, keys, n][c] / 1e6)
+             *(digits(cells[space, key, keys, n][c][1] / 1e6)
                if c in cells[space, key, keys, n] else "" for c in columns))
             for space, key, keys, n in sorted(cells)]
     return [("Radix tree",
              "<p>The operations of Alam, Yoginath and Perumalla (2016), in "
              "million lookups per second; hierarchical ones count each lookup "
-             "of a chain.</p>"
+             "of a chain. With stored values where such were measured.</p>"
              + table(("device", "keys", "n",
                       *(titles[kind].format(si(size))
                         for kind, size in columns)), rows, 2))]
