@@ -278,6 +278,27 @@ TYPED_TEST(RadixUpdates, RoomIsUsedAgainAndDoubles) {
   expect_same_entries<Exec>(copy, before);
   EXPECT_EQ(room_of(copy), shared);
   EXPECT_NE(room_of(index).first, shared.first);
+  // What there is of room, a shared one keeps, and less is not taken.
+  for (int i = 0; i < 3; ++i) {
+    const auto snapshot = index;
+    insert(1);
+    EXPECT_EQ(index.capacity(), 5000u);
+  }
+  {
+    const auto snapshot = index;
+    index.reserve(Exec{}, 0);
+    expect_same_entries<Exec>(index, model);
+    EXPECT_EQ(index.capacity(), 5000u);
+  }
+  for (const size_type huge :
+       {~size_type{0}, ~size_type{0} - 6, size_type{1} << 62})
+    EXPECT_THROW(index.reserve(Exec{}, huge), kindex::Error);
+  expect_same_entries<Exec>(index, model);
+  TreeOn<Key, Exec> rows(Exec{}, kindex::sorted,
+                         to_device<Exec>(std::vector<Key>{3, 4, 5}));
+  rows.reserve(Exec{}, 1);
+  EXPECT_EQ(finds<Exec>(rows, std::vector<Key>{5, 3}),
+            (std::vector<std::uint32_t>{2, 0}));
   // What was moved from begins anew.
   auto moved = std::move(index);
   expect_same_entries<Exec>(moved, model);

@@ -14,6 +14,8 @@
 #include <kindex/query/RadixRef.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <limits>
 
 namespace kindex {
 
@@ -231,9 +233,17 @@ class RadixTree
   /// that they had at their most.
   ///
   /// Cost: if there is less room, that memory, and one kernel that copies the
-  /// entries.
+  /// entries. Less than what there is changes nothing.
+  ///
+  /// \throws Error if no memory can hold so many; the index is as it was.
   template <class Exec>
   void reserve(const Exec& space, size_type entries) {
+    constexpr size_type most =
+        size_type(std::numeric_limits<std::ptrdiff_t>::max()) / sizeof(Entry) -
+        block;
+    if (entries > most)
+      impl::fail("kindex::RadixTree::reserve", "entries is ", entries,
+                 ", more than ", most);
     entries_.make_room(name(), space, entries, entries, block);
   }
 

@@ -291,21 +291,24 @@ class Entries {
   }
 
   /// Has entries in ascending order stand where they may be edited: in memory
-  /// that no copy shares, with their values, and with room for `size` of them.
-  /// What they are stays. Where that takes other memory, it is for `room`
-  /// entries, and a kernel of `space` copies them.
+  /// that no copy shares, with their values, and with room for `size` of them,
+  /// at least for those that there are. What they are stays. Where that takes
+  /// other memory, a kernel of `space` copies them: if there was not enough, to
+  /// room for at least `room` entries, otherwise to as much.
   template <class Exec>
   void make_room(const char* name, const Exec& space, size_type size,
                  size_type room, const StorageForm& form) {
     static_assert(std::is_same_v<Order, AscendingOrder>);
+    const size_type needed = std::max(size, size_);
+    const bool is_full = slots(needed, form) > capacity();
     const bool is_shared =
         is_soa ? keys_.use_count() > 1 || values_.use_count() > 1
                : pairs_.use_count() > 1;
-    const size_type room_of_values =
-        is_soa ? values_.extent(0) : pairs_.extent(0);
-    if (!is_shared && slots(size, form) <= std::min(capacity(), room_of_values))
-      return;
-    *this = copied(name, space, std::max(size, room), true, form);
+    // Row ids that are values are not padded, or not stored.
+    const bool has_values = !is_soa || values_.extent(0) >= capacity();
+    if (!is_full && !is_shared && has_values) return;
+    *this = copied(name, space, is_full ? std::max(needed, room) : capacity(),
+                   true, form);
   }
 
   /// The same entries in memory of their own, without free room.
