@@ -408,6 +408,26 @@ TYPED_TEST(RegularHybrids, AnswerHoweverWorkIsDivided) {
 }
 
 /// Trees that become lower than what the host was to follow, and higher.
+/// What is above all keys is led to nodes that are there, too.
+TYPED_TEST(RegularHybrids, DividedSearchesAboveAllKeys) {
+  using Key = std::uint32_t;
+  std::vector<Key> keys(5000);
+  for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = Key(7 * i);
+  HybridTree<Key, TypeParam> index(TypeParam{}, kindex::sorted,
+                                   to_device<Host>(keys));
+  const auto queries =
+      to_device<Host>(std::vector<std::int64_t>(300, std::int64_t{1} << 40));
+  const Kokkos::View<std::uint64_t*, Kokkos::HostSpace> found("found", 300);
+  for (int levels = 0; levels < index.height(); ++levels)
+    for (const double share : {0.0, 0.5, 1.0}) {
+      index.set_division({levels, share});
+      index.upper_bound(TypeParam{}, queries, found);
+      Kokkos::fence();
+      EXPECT_EQ(to_host(found), std::vector<std::uint64_t>(300, 5000))
+          << levels << ' ' << share;
+    }
+}
+
 TYPED_TEST(RegularHybrids, DivisionsOutliveLevels) {
   using Both = typename TestFixture::template Both<std::uint64_t>;
   Both pair;

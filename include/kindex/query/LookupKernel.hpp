@@ -189,7 +189,9 @@ struct LookupKernel {
         const size_type i = first + w * threads;
         size_type found[probes];
         for (int p = 0; p < probes; ++p)
-          found[p] = is_nowhere(probe[w][p]) ? none : positions[w * probes + p];
+          found[p] = is_nowhere(probe[w][p]) && has_nowhere(ref)
+                         ? none
+                         : positions[w * probes + p];
         if (i < end) asked.store(ref, query_of(i), found);
       }
     }
@@ -207,6 +209,17 @@ struct LookupKernel {
       const size_type i = first + w * threads;
       for (int p = 0; p < probes; ++p)
         if (i < end) ref.prefetch(asked.guess(query_of(i), p));
+    }
+  }
+
+  /// Whether probes that are nowhere have a position of their own, and not that
+  /// of the highest key.
+  template <class R>
+  KOKKOS_FUNCTION static bool has_nowhere(const R& ref) {
+    if constexpr (requires { ref.has_nowhere(); }) {
+      return ref.has_nowhere();
+    } else {
+      return true;
     }
   }
 
