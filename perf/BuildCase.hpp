@@ -75,11 +75,7 @@ void measure_build(const Subject<Key, Value, Exec>& subject, bool transfers,
                    benchmark::State& state) {
   const std::string name = build_name(subject, transfers);
   run_guarded(subject.session, name, state, [&](benchmark::State& guarded) {
-    if (!subject.session.verified.contains(name)) {
-      const Progress progress("verifying");
-      verify_build(subject);
-      subject.session.verified.insert(name);
-    }
+    verify_once(subject.session, name, [&] { verify_build(subject); });
     const Exec space;
     const auto& input = subject.input();
     StagedInput<Key, Value, Exec> staged;

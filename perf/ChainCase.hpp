@@ -231,11 +231,7 @@ void measure_chains(const Subject<Key, std::uint32_t, Exec>& subject,
   const std::string name = chain_name(subject, chain);
   run_guarded(session, name, state, [&](benchmark::State& guarded) {
     const ChainRun<Index, Key, Exec> run(subject, chain);
-    if (!session.verified.contains(name)) {
-      const Progress progress("verifying");
-      run.verify();
-      session.verified.insert(name);
-    }
+    verify_once(session, name, [&] { run.verify(); });
     const double seconds =
         time_batches(guarded, [&](std::uint64_t batch) { run.run(batch); });
 

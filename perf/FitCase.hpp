@@ -109,8 +109,7 @@ void measure_fit(const Subject<Key, std::uint32_t, Exec>& subject,
   run_guarded(subject.session, name, state, [&](benchmark::State& guarded) {
     const Exec space;
     const auto keys = subject.input().keys;
-    if (!subject.session.verified.contains(name)) {
-      const Progress progress("verifying");
+    verify_once(subject.session, name, [&] {
       const auto fitted = fit_keys<Key>(space, keys, epsilon);
       space.fence("kindex_bench: fitted");
       const auto starts = Kokkos::create_mirror_view_and_copy(
@@ -118,8 +117,7 @@ void measure_fit(const Subject<Key, std::uint32_t, Exec>& subject,
       const auto models = Kokkos::create_mirror_view_and_copy(
           Kokkos::HostSpace{}, fitted.models);
       check_fit<Key>(subject.data().sorted, starts, models, epsilon);
-      subject.session.verified.insert(name);
-    }
+    });
     const auto fewest = fewest_segments(subject, epsilon);
 
     std::uint64_t segments = 0;

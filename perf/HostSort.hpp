@@ -106,6 +106,16 @@ HostArray<Entry<Key>> sorted_entries(const HostArray<const Key>& keys) {
   return entries;
 }
 
+/// Calls `append(key, value)` for entries in ascending order, of equal keys the
+/// first one first.
+template <class Key, class Values, class Append>
+void for_each_sorted(const HostArray<const Key>& keys, const Values& values,
+                     const Append& append) {
+  const auto entries = sorted_entries<Key>(keys);
+  for (std::uint64_t i = 0; i < keys.extent(0); ++i)
+    append(entries(i).key, values(entries(i).row));
+}
+
 }  // namespace kindex::perf
 
 #endif

@@ -73,9 +73,11 @@ class CaseAdder {
     if constexpr (is_wide_unsigned<Key> && sizeof(Key) <= 8)
       if (is_asked(Op::update, radix_tree))
         for (Change change : {Change::values, Change::insert, Change::erase})
-          for (std::uint64_t operations : {1 << 10, 1 << 15, 1 << 20})
+          for (std::uint64_t operations : {1 << 10, 1 << 15, 1 << 20}) {
             add_update<ResidentUpdates<TreeTo<std::uint32_t>, Key, Exec>>(
                 {radix_tree, change, std::min(operations, most)});
+            if (operations >= most) break;
+          }
   }
 
   /// Hierarchies have keys as values.

@@ -332,13 +332,8 @@ template <class Result, class Key, class Value, class Exec>
 double measure_batches(const Subject<Key, Value, Exec>& subject,
                        const PointRun<Key, Value, Result, Exec>& run,
                        const std::string& name, benchmark::State& state) {
-  Session& session = subject.session;
   const PointCase& point = run.point();
-  if (!session.verified.contains(name)) {
-    const Progress progress("verifying");
-    run.verify();
-    session.verified.insert(name);
-  }
+  verify_once(subject.session, name, [&] { run.verify(); });
   const double seconds =
       time_batches(state, [&](std::uint64_t batch) { run.run(batch); });
 

@@ -329,11 +329,7 @@ void measure_range(const Subject<Key, Value, Exec>& subject,
   const std::string name = range_name(subject, range);
   run_guarded(session, name, state, [&](benchmark::State& guarded) {
     const RangeRun<Key, Value, Exec> run(subject, range);
-    if (!session.verified.contains(name)) {
-      const Progress progress("verifying");
-      run.verify();
-      session.verified.insert(name);
-    }
+    verify_once(session, name, [&] { run.verify(); });
     const double seconds =
         time_batches(guarded, [&](std::uint64_t batch) { run.run(batch); });
 

@@ -7,6 +7,7 @@
 
 #include "Limits.hpp"
 #include "Options.hpp"
+#include "Progress.hpp"
 
 #include <kindex/TransferModel.hpp>
 #include <kindex/query/WorkDivision.hpp>
@@ -81,6 +82,17 @@ struct Session {
   std::map<std::string, std::uint64_t> fewest_segments;
   int failures = 0;
 };
+
+/// Calls `verify()` unless the benchmark `name`, which may be asked again for
+/// more samples, was verified before.
+template <class Verify>
+void verify_once(Session& session, const std::string& name,
+                 const Verify& verify) {
+  if (session.verified.contains(name)) return;
+  const Progress progress("verifying");
+  verify();
+  session.verified.insert(name);
+}
 
 /// One benchmark.
 struct Case {

@@ -294,11 +294,7 @@ void measure_update(const Subject<Key, std::uint32_t, Exec>& subject,
     Updates& updates = subject.session.cache.template get<Updates>(
         "updated index", name + subject.data_key(),
         [&] { return Updates(subject, update); });
-    if (!subject.session.verified.contains(name)) {
-      const Progress progress("verifying");
-      updates.verify();
-      subject.session.verified.insert(name);
-    }
+    verify_once(subject.session, name, [&] { updates.verify(); });
     constexpr double long_enough = 0.5;
     const double seconds = time_batches(
         guarded, [&](std::uint64_t batch) { updates.run(batch); },

@@ -18,6 +18,7 @@
 
 #include "support/Asked.hpp"
 #include "support/Devices.hpp"
+#include "support/Divisions.hpp"
 #include "support/Errors.hpp"
 #include "support/HostViews.hpp"
 #include "support/Keys.hpp"
@@ -510,21 +511,14 @@ TYPED_TEST(Hybrids, TreesAnswerHoweverWorkIsDivided) {
     const Asked<Host, Key> asked(name, keys, queries);
     TreeOn<Exec> index(Exec{}, kindex::sorted, asked.device_keys);
     EXPECT_EQ(index.height(), keys.empty() ? 0 : 3);
-    EXPECT_EQ(index.division(), WorkDivision());
-    for (int levels = 0; levels <= index.height(); ++levels)
-      for (const double share : {0.0, 0.3, 1.0}) {
-        if (share > 0 && levels == index.height()) continue;
-        index.set_division({levels, share});
-        EXPECT_EQ(index.division(), (WorkDivision{levels, share}));
-        const HostBatches batches(
-            Exec{}, PipelineOptions().set_bucket_size(100 + levels));
-        failures += check_verbs(batches, index, asked,
-                                std::to_string(levels + share) + " levels");
-        const auto ranks = filled<size_type, Host>(asked.queries.size());
-        index.lower_bound(batches, asked.device_queries, ranks,
-                          kindex::BasicLookupPolicy<kindex::PinnedTop>());
-        EXPECT_TRUE(to_host(ranks) == asked.lower) << "pinned";
-      }
+    for_each_division<Exec>(
+        index, [&](const HostBatches<Exec>& batches, const std::string& how) {
+          failures += check_verbs(batches, index, asked, how);
+          const auto ranks = filled<size_type, Host>(asked.queries.size());
+          index.lower_bound(batches, asked.device_queries, ranks,
+                            kindex::BasicLookupPolicy<kindex::PinnedTop>());
+          EXPECT_TRUE(to_host(ranks) == asked.lower) << "pinned";
+        });
   }
   EXPECT_TRUE(failures.empty()) << failures.text();
 }
@@ -566,71 +560,15 @@ TYPED_TEST(Hybrids, DivisionsAreFound) {
     const auto found = kindex::query::find_division(8, cost);
     EXPECT_NEAR(found.levels + found.share, host, 1.0 / 32);
   }
-  // Which is best here is the machine's business.
-  std::vector<std::uint64_t> keys(3000);
-  for (std::uint64_t i = 0; i < 3000; ++i) keys[i] = i * i;
-  TreeOn<Exec> index(Exec{}, kindex::sorted, to_device<Host>(keys));
-  const auto sample = to_device<Host>(keys);
-  const auto division = index.balance(Exec{}, sample);
-  EXPECT_EQ(index.division(), division);
-  EXPECT_LE(division.levels + division.share, index.height());
-  index.set_division(division);
-  EXPECT_EQ(TreeOn<Exec>().balance(Exec{}, sample), WorkDivision());
-  index.set_division({3, 0});
-  EXPECT_EQ(index.balance(Exec{}, HostView<std::uint64_t>()), WorkDivision());
-
-  using Tree = TreeOn<Exec>;
-  expect_error(
-      [&] {
-        Tree(index).set_division({4, 0});
-      },
-      {"set_division", "division.levels is 4", "0...3"});
-  expect_error([&] { Tree(index).set_division({-1, 0}); }, {"levels is -1"});
-  expect_error(
-      [&] {
-        Tree(index).set_division({0, 1.5});
-      },
-      {"division.share is 1.5"});
-  expect_error(
-      [&] {
-        Tree(index).set_division({0, std::numeric_limits<double>::quiet_NaN()});
-      },
-      {"division.share is"});
-  expect_error(
-      [&] {
-        Tree(index).set_division({3, 0.5});
-      },
-      {"division.share is 0.5", "no level below"});
+  expect_divisions_are_found_and_checked<TreeOn<Exec>, Exec>();
 }
 
-/// Parts with a level more are kernels of their own, on either side.
 TYPED_TEST(Hybrids, KernelsOfDividedSearches) {
-  using Exec = TypeParam;
-  std::vector<std::uint64_t> keys(3000);
-  for (std::uint64_t i = 0; i < 3000; ++i) keys[i] = i;
-  TreeOn<Exec> index(Exec{}, kindex::sorted, to_device<Host>(keys));
-  const auto queries = to_device<Host>(std::vector<std::uint64_t>{1, 2, 3, 4});
-  const auto found = filled<std::uint32_t, Host>(4);
-  const auto kernels = [&](const WorkDivision& division, const char* stage) {
-    index.set_division(division);
-    Recorder recorder;
-    index.find(Exec{}, queries, found);
-    const std::string label =
-        std::string("kindex::HybridBPlusTree::find::") + stage;
-    int number = 0;
-    for (const auto& event : recorder.stop())
-      number += event.kind == Event::kernel && event.label == label;
-    return number;
-  };
-  EXPECT_EQ(kernels({0, 0}, "head"), 0);
-  EXPECT_EQ(kernels({0, 0}, "route"), 1);
-  EXPECT_EQ(kernels({1, 0}, "head"), 1);
-  EXPECT_EQ(kernels({1, 0}, "route"), 1);
-  EXPECT_EQ(kernels({0, 0.5}, "head"), 1);
-  EXPECT_EQ(kernels({0, 0.5}, "route"), 2);
-  EXPECT_EQ(kernels({1, 0.5}, "head"), 2);
-  EXPECT_EQ(kernels({1, 0.5}, "route"), 2);
-  EXPECT_EQ(kernels({1, 0.5}, "finish"), 1);
+  expect_kernels_of_divided_searches<TreeOn<TypeParam>, TypeParam>();
+}
+
+TYPED_TEST(Hybrids, DividedSearchesAboveAllKeys) {
+  expect_divided_searches_above_all_keys<TreeOn<TypeParam>, TypeParam>();
 }
 
 TYPED_TEST(Hybrids, TreesSayWhatTheyHold) {

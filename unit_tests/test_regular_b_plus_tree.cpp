@@ -18,6 +18,7 @@
 
 #include "support/Asked.hpp"
 #include "support/Devices.hpp"
+#include "support/Divisions.hpp"
 #include "support/Errors.hpp"
 #include "support/FailingAllocation.hpp"
 #include "support/HostViews.hpp"
@@ -370,6 +371,9 @@ template <class Index>
 concept IsDivisible = requires(Index& index, WorkDivision division) {
   index.set_division(division);
 };
+// On hosts, there is nobody to divide work with.
+static_assert(!IsDivisible<Tree<int>> &&
+              IsDivisible<HybridTree<int, Kokkos::DefaultExecutionSpace>>);
 
 template <class Key, class Exec>
 void expect_any_division(Failures& failures) {
@@ -380,21 +384,15 @@ void expect_any_division(Failures& failures) {
   auto queries = queries_around(keys);
   std::shuffle(queries.begin(), queries.end(), rng);
   queries.resize(700);
+  for (const Key query : Keys<Key>::extremes()) queries.push_back(query);
   const Asked<Host, Key> asked("random", keys, queries);
   HybridTree<Key, Exec> index(Exec{}, kindex::sorted, asked.device_keys,
                               kindex::Check::on, filled_to(0.02));
   EXPECT_GE(index.height(), 3);
-  EXPECT_EQ(index.division(), WorkDivision());
-  for (int levels = 0; levels <= index.height(); ++levels)
-    for (const double share : {0.0, 0.3, 1.0}) {
-      if (share > 0 && levels == index.height()) continue;
-      index.set_division({levels, share});
-      EXPECT_EQ(index.division(), (WorkDivision{levels, share}));
-      const kindex::HostBatches batches(
-          Exec{}, kindex::PipelineOptions().set_bucket_size(100 + levels));
-      failures += check_bulk_answers(
-          index, asked, std::to_string(levels + share) + " levels", batches);
-    }
+  for_each_division<Exec>(
+      index, [&](const auto& batches, const std::string& how) {
+        failures += check_bulk_answers(index, asked, how, batches);
+      });
 }
 
 /// Whatever part of the inner nodes the host follows, of whatever share.
@@ -408,26 +406,6 @@ TYPED_TEST(RegularHybrids, AnswerHoweverWorkIsDivided) {
 }
 
 /// Trees that become lower than what the host was to follow, and higher.
-/// What is above all keys is led to nodes that are there, too.
-TYPED_TEST(RegularHybrids, DividedSearchesAboveAllKeys) {
-  using Key = std::uint32_t;
-  std::vector<Key> keys(5000);
-  for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = Key(7 * i);
-  HybridTree<Key, TypeParam> index(TypeParam{}, kindex::sorted,
-                                   to_device<Host>(keys));
-  const auto queries =
-      to_device<Host>(std::vector<std::int64_t>(300, std::int64_t{1} << 40));
-  const Kokkos::View<std::uint64_t*, Kokkos::HostSpace> found("found", 300);
-  for (int levels = 0; levels < index.height(); ++levels)
-    for (const double share : {0.0, 0.5, 1.0}) {
-      index.set_division({levels, share});
-      index.upper_bound(TypeParam{}, queries, found);
-      Kokkos::fence();
-      EXPECT_EQ(to_host(found), std::vector<std::uint64_t>(300, 5000))
-          << levels << ' ' << share;
-    }
-}
-
 TYPED_TEST(RegularHybrids, DivisionsOutliveLevels) {
   using Both = typename TestFixture::template Both<std::uint64_t>;
   Both pair;
@@ -461,75 +439,19 @@ TYPED_TEST(RegularHybrids, DivisionsOutliveLevels) {
   EXPECT_EQ(pair.index.division(), (WorkDivision{height - 1, 0.5}));
 }
 
-/// Parts with a level more are kernels of their own, on either side.
 TYPED_TEST(RegularHybrids, KernelsOfDividedSearches) {
-  using Exec = TypeParam;
-  std::vector<std::uint64_t> keys(3000);
-  for (std::uint64_t i = 0; i < 3000; ++i) keys[i] = i;
-  HybridTree<std::uint64_t, Exec> index(Exec{}, kindex::sorted,
-                                        to_device<Host>(keys));
-  const auto queries = to_device<Host>(std::vector<std::uint64_t>{1, 2, 3, 4});
-  const auto found = to_device<Host>(std::vector<Value>(4));
-  const auto kernels = [&](const WorkDivision& division, const char* stage) {
-    index.set_division(division);
-    Recorder recorder;
-    index.find(Exec{}, queries, found);
-    const std::string label =
-        std::string("kindex::RegularBPlusTree::find::") + stage;
-    int number = 0;
-    for (const auto& event : recorder.stop())
-      number += event.kind == Event::kernel && event.label == label;
-    return number;
-  };
-  EXPECT_EQ(index.height(), 2);
-  EXPECT_EQ(kernels({0, 0}, "head"), 0);
-  EXPECT_EQ(kernels({0, 0}, "route"), 1);
-  EXPECT_EQ(kernels({1, 0}, "head"), 1);
-  EXPECT_EQ(kernels({0, 0.5}, "head"), 1);
-  EXPECT_EQ(kernels({0, 0.5}, "route"), 2);
-  EXPECT_EQ(kernels({1, 0.5}, "head"), 2);
-  EXPECT_EQ(kernels({1, 0.5}, "route"), 2);
-  EXPECT_EQ(kernels({2, 0}, "head"), 1);
-  EXPECT_EQ(kernels({1, 0.5}, "finish"), 1);
+  expect_kernels_of_divided_searches<HybridTree<std::uint64_t, TypeParam>,
+                                     TypeParam>();
 }
 
 TYPED_TEST(RegularHybrids, DivisionsAreFound) {
-  using Exec = TypeParam;
-  using Index = HybridTree<std::uint64_t, Exec>;
-  std::vector<std::uint64_t> keys(3000);
-  for (std::uint64_t i = 0; i < 3000; ++i) keys[i] = i * i;
-  const auto sample = to_device<Host>(keys);
-  Index index(Exec{}, kindex::sorted, sample);
-  ASSERT_EQ(index.height(), 2);
-  // Which is best here is the machine's business.
-  const auto division = index.balance(Exec{}, sample);
-  EXPECT_EQ(index.division(), division);
-  EXPECT_LE(division.levels + division.share, index.height());
-  index.set_division(division);
-  EXPECT_EQ(Index().balance(Exec{}, sample), WorkDivision());
-  index.set_division({2, 0});
-  EXPECT_EQ(index.balance(Exec{}, HostView<std::uint64_t>()), WorkDivision());
+  expect_divisions_are_found_and_checked<HybridTree<std::uint64_t, TypeParam>,
+                                         TypeParam>();
+}
 
-  index.set_division({1, 0.5});
-  const auto refuses = [&](const WorkDivision& bad,
-                           std::vector<std::string> parts) {
-    parts.push_back("kindex::RegularBPlusTree::set_division");
-    expect_error([&] { index.set_division(bad); }, parts);
-    EXPECT_EQ(index.division(), (WorkDivision{1, 0.5}));
-  };
-  refuses({3, 0}, {"division.levels is 3", "0...2"});
-  refuses({-1, 0}, {"division.levels is -1"});
-  refuses({0, 1.5}, {"division.share is 1.5"});
-  refuses({0, -0.5}, {"division.share is -0.5"});
-  refuses({0, std::numeric_limits<double>::quiet_NaN()}, {"division.share is"});
-  refuses({2, 0.5}, {"division.share is 0.5", "no level below"});
-  expect_error(
-      [] {
-        Index().set_division({1, 0});
-      },
-      {"division.levels is 1", "0...0"});
-  // On hosts, there is nobody to divide it with.
-  static_assert(!IsDivisible<Tree<int>> && IsDivisible<HybridTree<int, Exec>>);
+TYPED_TEST(RegularHybrids, DividedSearchesAboveAllKeys) {
+  expect_divided_searches_above_all_keys<HybridTree<std::uint64_t, TypeParam>,
+                                         TypeParam>();
 }
 
 /// Ways that lines are searched never change a result.

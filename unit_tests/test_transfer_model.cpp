@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "support/Devices.hpp"
+#include "support/Errors.hpp"
 
 namespace kindex_test {
 namespace {
@@ -37,16 +38,6 @@ TransferParameters powers_of_two() {
   p.execute = {0.125, 2048};
   p.out = {0.5, 16384};
   return p;
-}
-
-template <class Call>
-std::string message_of(const Call& call) {
-  try {
-    call();
-  } catch (const kindex::Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(TransferModel, AddsUpTheSteps) {

@@ -109,9 +109,11 @@ class RadixTree
   static constexpr int window = std::max(1, 32 / entry_bytes);
   static constexpr size_type block = window;
   using Entry = build::Entry<Key, Value>;
-  /// Entries that are edited at a time: two pieces and what they replace fit a
-  /// GPU's cache of 50 MB with pairs of 4 bytes each.
-  static constexpr size_type piece = (size_type{1} << 20) / block * block;
+  /// Entries that are edited at a time, 8 MB: two pieces and what they replace
+  /// fit a GPU's cache.
+  static constexpr size_type piece =
+      std::max(size_type{1}, (size_type{8} << 20) / sizeof(Entry) / block) *
+      block;
 
  public:
   class Ref;
@@ -197,7 +199,7 @@ class RadixTree
   /// Cost: the sort (see build::sort_rows), m searches, the entries behind the
   /// first insertion read and written once, in pieces that stay in the cache in
   /// between, and a build from ascending entries. Temporary memory: two pieces
-  /// of 2^20 entries, and that of the sort and of the build. Fences `space` as
+  /// of 8 MB, and that of the sort and of the build. Fences `space` as
   /// the constructor does.
   ///
   /// \param space, keys as for the constructor: m keys.
@@ -235,6 +237,8 @@ class RadixTree
   /// Cost: if there is less room, that memory, and one kernel that copies the
   /// entries. Less than what there is changes nothing.
   ///
+  /// \param space an instance that can access the index's memory.
+  /// \param entries how many there will be, with those that there are.
   /// \throws Error if no memory can hold so many; the index is as it was.
   template <class Exec>
   void reserve(const Exec& space, size_type entries) {
@@ -247,7 +251,12 @@ class RadixTree
     entries_.make_room(name(), space, entries, entries, block);
   }
 
-  /// Gives back the memory of free room: what is used is copied.
+  /// Gives back the memory of free room of entries and nodes.
+  ///
+  /// Cost: what has free room is copied, in one kernel for entries and one copy
+  /// for each form of nodes. No fence.
+  ///
+  /// \param space as for reserve.
   template <class Exec>
   void shrink_to_fit(const Exec& space) {
     if (entries_.capacity() > Storage::slots(size(), block)) {
@@ -297,6 +306,7 @@ class RadixTree
     ref.entries_ = entries_.ref();
     levels_.refer(ref.nodes_);
     const bool keys_are_read = levels_.single_entries() < size();
+    // Of a core of the machines measured, whose second caches have 2 MiB.
     ref.nodes_.is_cached =
         tree_bytes() + (keys_are_read ? size() * entry_bytes : 0) <=
         size_type{2} << 20;

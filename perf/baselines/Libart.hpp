@@ -36,9 +36,9 @@ class Libart {
 
   template <class Exec>
   Libart(const Exec&, const Keys& keys, const Values& values) : Libart() {
-    const auto entries = sorted_entries<Key>(keys);
-    for (std::uint64_t i = 0; i < keys.extent(0); ++i)
-      append(entries(i).key, values(entries(i).row));
+    for_each_sorted<Key>(keys, values, [this](const Key& key, auto value) {
+      append(key, value);
+    });
   }
 
   template <class Exec, class Out>

@@ -120,7 +120,7 @@ struct RouterRef {
       return entries;
     }
   }
-  /// Not where a search goes on: there, nodes are numbered, and no guesses.
+  /// Not in the host's part, which ends at a node that the rest begins with.
   KOKKOS_FUNCTION bool has_nowhere() const { return ends; }
   size_type pinned_size(int steps, size_type most) const {
     return router.pinned_size(steps, most);

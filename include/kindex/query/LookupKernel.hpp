@@ -212,17 +212,6 @@ struct LookupKernel {
     }
   }
 
-  /// Whether probes that are nowhere have a position of their own, and not that
-  /// of the highest key.
-  template <class R>
-  KOKKOS_FUNCTION static bool has_nowhere(const R& ref) {
-    if constexpr (requires { ref.has_nowhere(); }) {
-      return ref.has_nowhere();
-    } else {
-      return true;
-    }
-  }
-
   /// Whether the search's answer does not count: there is no such key.
   KOKKOS_FUNCTION static bool is_nowhere(const Probe<Key>& probe) {
     return probe.above || (Verb::finds && !probe.exact);

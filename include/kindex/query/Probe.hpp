@@ -207,6 +207,17 @@ KOKKOS_FUNCTION size_type no_position(const Ref& ref) {
   }
 }
 
+/// Whether a probe that is nowhere gets no_position(), and not what a search
+/// for the highest key leads to: true unless the handle says otherwise.
+template <class Ref>
+KOKKOS_FUNCTION bool has_nowhere(const Ref& ref) {
+  if constexpr (requires { ref.has_nowhere(); }) {
+    return ref.has_nowhere();
+  } else {
+    return true;
+  }
+}
+
 /// Calls `visit(position)` for the entries of ranks `first` to `last` - 1.
 template <class Ref, class Visit>
 KOKKOS_FUNCTION void for_each_position(const Ref& ref, size_type first,
