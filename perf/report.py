@@ -209,7 +209,7 @@ class Palette:
                 "marker": MARKERS[i % len(MARKERS)]}
 
 
-BASELINES = ("std_", "absl_", "kokkos_", "libart", "pgm_", "thrust_")
+BASELINES = ("std_", "absl_", "art_", "kokkos_", "libart", "pgm_", "thrust_")
 
 
 def painted(figure, name, paint, **options):
