@@ -113,8 +113,8 @@ class CaseAdder {
       for (Transfers how : swept)
         for (std::uint64_t queries = 256;
              queries <= options.largest_swept(is_host<Exec>, how); queries *= 4)
-          if (how == Transfers::overlapped)
-            add_overlapped(Op::find, subject, queries);
+          if (is_in_buckets(how))
+            add_in_buckets(Op::find, subject, queries, how);
           else if (!entry.takes_no_others)
             add_point(subject, {Op::find, queries, how});
     }
@@ -172,8 +172,8 @@ class CaseAdder {
 
   void add_op(Op op, const Subject<Key, Value, Exec>& subject, Transfers how) {
     const Options& options = session_.options;
-    if (how == Transfers::overlapped)
-      return add_overlapped(op, subject, options.batch(is_host<Exec>));
+    if (is_in_buckets(how))
+      return add_in_buckets(op, subject, options.batch(is_host<Exec>), how);
     if (subject.entry.takes_no_others &&
         (op != Op::build || how != Transfers::out))
       return;
@@ -206,21 +206,21 @@ class CaseAdder {
   }
 
   /// Verbs that take batches in host memory.
-  void add_overlapped(Op op, const Subject<Key, Value, Exec>& subject,
-                      std::uint64_t queries) {
+  void add_in_buckets(Op op, const Subject<Key, Value, Exec>& subject,
+                      std::uint64_t queries, Transfers how) {
     const Options& options = session_.options;
-    const bool is_range = op == Op::range && subject.entry.takes_host_ranges;
+    const bool is_range = op == Op::range && subject.entry.takes_host_ranges &&
+                          how == Transfers::overlapped;
     const bool is_point = (op == Op::find || op == Op::lower_bound) &&
                           subject.entry.takes_host_batches;
     for (std::uint64_t bucket_size : options.bucket_sizes)
       for (std::uint64_t in_flight : options.buffers) {
         const Buckets buckets{bucket_size, static_cast<int>(in_flight)};
-        if (is_point)
-          add_point(subject, {op, queries, Transfers::overlapped, buckets});
+        if (is_point) add_point(subject, {op, queries, how, buckets});
         if (is_range)
           for (std::uint64_t hits : options.range_hits)
-            add_range(subject, {op, hits, range_batch<Exec>(options, hits),
-                                Transfers::overlapped, buckets});
+            add_range(subject, {op, hits, range_batch<Exec>(options, hits), how,
+                                buckets});
       }
   }
 

@@ -204,17 +204,19 @@ void declare(CLI::App& app, RawOptions& raw, Options& options) {
          "--transfers", raw.transfers,
          "in: time host-to-device and back, too; overlapped: the same "
          "in buckets, from pageable memory (find and lower_bound of "
-         "Kindex's indexes, range of hybrid ones); out: do not; several "
+         "Kindex's indexes, range of hybrid ones); direct: the same from "
+         "page-locked memory (find and lower_bound); out: do not; several "
          "in turn")
       ->delimiter(',')
       ->default_val(std::vector<std::string>{"out"});
-  app.add_option("--bucket-size", raw.bucket_sizes,
-                 "queries per bucket of overlapped transfers; several are "
-                 "measured in turn (0: as many as the library chooses)")
+  app.add_option(
+         "--bucket-size", raw.bucket_sizes,
+         "queries per bucket of overlapped or direct transfers; several are "
+         "measured in turn (0: as many as the library chooses)")
       ->delimiter(',')
       ->default_val(std::vector<std::string>{"0"});
   app.add_option("--buffers", raw.buffers,
-                 "buckets of overlapped transfers in flight: 1, one step after "
+                 "buckets of such transfers in flight: 1, one step after "
                  "the other, to 3; several are measured in turn")
       ->delimiter(',')
       ->default_val(std::vector<std::string>{"3"});

@@ -69,14 +69,19 @@ struct QueryOrder {
 
 /// Where the queries of a batch are, and the results go.
 enum class Transfers {
-  out,        ///< in the device's memory
-  in,         ///< in page-locked memory of the host: copy, search, copy back
-  overlapped  ///< in any memory of the host: the index's own pipeline
+  out,         ///< in the device's memory
+  in,          ///< in page-locked memory of the host: copy, search, copy back
+  overlapped,  ///< in any memory of the host: the index's own pipeline
+  direct       ///< the same in page-locked memory: no copies in between
 };
 inline constexpr std::string_view transfers_names[] = {"out", "in",
-                                                       "overlapped"};
+                                                       "overlapped", "direct"};
 constexpr std::string_view name_of(Transfers transfers) {
   return transfers_names[static_cast<std::size_t>(transfers)];
+}
+/// Whether they go through a pipeline, in buckets.
+constexpr bool is_in_buckets(Transfers transfers) {
+  return transfers == Transfers::overlapped || transfers == Transfers::direct;
 }
 
 /// Which batches of find are measured in many sizes, too.
@@ -107,7 +112,7 @@ struct Options {
   std::uint64_t range_queries = 0;  ///< ranges per batch; 0: chosen by device
   std::vector<std::uint64_t> epsilons;  ///< error bounds of fits
   std::vector<Transfers> transfers;     ///< on devices, in turn
-  /// Of overlapped transfers; 0: the library's choice.
+  /// Of transfers in buckets; 0: the library's choice.
   std::vector<std::uint64_t> bucket_sizes;
   std::vector<std::uint64_t> buffers;  ///< buckets of theirs in flight
   Sweep sweep = Sweep::none;           ///< also over batch sizes

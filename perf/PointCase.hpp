@@ -20,7 +20,7 @@ struct PointCase {
   Op op;
   std::uint64_t queries;  ///< per batch
   Transfers transfers = Transfers::out;
-  Buckets buckets = {};  ///< of overlapped transfers
+  Buckets buckets = {};  ///< of transfers in buckets
 };
 
 template <class S>
@@ -43,7 +43,7 @@ struct PointBuffers {
   Kokkos::View<Result*, Memory> results;
   Kokkos::View<Key*, Staging> staged_queries;
   Kokkos::View<Result*, Staging> staged_results;
-  HostArray<const Key> host_queries;  ///< pageable; for overlapped transfers
+  HostArray<const Key> host_queries;  ///< for transfers in buckets
   HostArray<Result> host_results;     ///< the same
 
   static PointBuffers make(const HostArray<Key>& queries, Transfers transfers) {
@@ -54,6 +54,14 @@ struct PointBuffers {
       buffers.host_results = host_array<Result>("results", n);
       return buffers;
     }
+    if (transfers == Transfers::direct) {
+      buffers.stage(queries);
+      buffers.host_queries =
+          HostArray<const Key>(buffers.staged_queries.data(), n);
+      buffers.host_results =
+          HostArray<Result>(buffers.staged_results.data(), n);
+      return buffers;
+    }
     buffers.results = array_in<Result, Memory>("results", n);
     if (transfers == Transfers::out) {
       buffers.queries =
@@ -62,10 +70,16 @@ struct PointBuffers {
     }
     buffers.received = array_in<Key, Memory>("queries", n);
     buffers.queries = buffers.received;
-    buffers.staged_queries = array_in<Key, Staging>("staged_queries", n);
-    buffers.staged_results = array_in<Result, Staging>("staged_results", n);
-    Kokkos::deep_copy(buffers.staged_queries, queries);
+    buffers.stage(queries);
     return buffers;
+  }
+
+ private:
+  void stage(const HostArray<Key>& queries) {
+    const std::uint64_t n = queries.extent(0);
+    staged_queries = array_in<Key, Staging>("staged_queries", n);
+    staged_results = array_in<Result, Staging>("staged_results", n);
+    Kokkos::deep_copy(staged_queries, queries);
   }
 };
 
@@ -89,7 +103,7 @@ class PointRun {
   void run(std::uint64_t batch) const {
     const std::uint64_t begin = batch % batches_ * point_.queries;
     const std::pair slice(begin, begin + point_.queries);
-    if (point_.transfers == Transfers::overlapped) {
+    if (is_in_buckets(point_.transfers)) {
       answer(pipeline_, Kokkos::subview(buffers_.host_queries, slice),
              Kokkos::subview(buffers_.host_results, slice));
       return;
@@ -115,7 +129,7 @@ class PointRun {
     Kokkos::deep_copy(buffers_.results, poison);
     Kokkos::deep_copy(buffers_.host_results, poison);
     for (std::uint64_t batch = 0; batch < batches_; ++batch) run(batch);
-    if (point_.transfers == Transfers::overlapped)
+    if (is_in_buckets(point_.transfers))
       return compare(buffers_.host_results, n);
     const auto results = Kokkos::create_mirror_view_and_copy(
         Kokkos::HostSpace{},

@@ -305,7 +305,7 @@ TEST(Hierarchies, ReachTheRootFromEveryKey) {
   EXPECT_EQ(longest, hierarchy.height);
 }
 
-TEST(Transfers, OverlappedOnesAreVerified) {
+TEST(Transfers, InBucketsAreVerified) {
   Session session;
   session.options.queries = 70000;
   session.options.hit_rate = 0.5;
@@ -317,12 +317,13 @@ TEST(Transfers, OverlappedOnesAreVerified) {
   const Subject<Key, Value, HostExec> subject{
       session, parse_key_spec("wiki:u64:5000"), ValueMode::u32,
       list.entries()[0]};
-  for (std::uint64_t bucket_size : {0, 300}) {
-    PointCase point{Op::find, 70000, Transfers::overlapped, {bucket_size}};
-    PointRun<Key, Value, Value, HostExec>(subject, point).verify();
-    point.op = Op::lower_bound;
-    PointRun<Key, Value, std::uint32_t, HostExec>(subject, point).verify();
-  }
+  for (const Transfers how : {Transfers::overlapped, Transfers::direct})
+    for (std::uint64_t bucket_size : {0, 300}) {
+      PointCase point{Op::find, 70000, how, {bucket_size}};
+      PointRun<Key, Value, Value, HostExec>(subject, point).verify();
+      point.op = Op::lower_bound;
+      PointRun<Key, Value, std::uint32_t, HostExec>(subject, point).verify();
+    }
   EXPECT_EQ(point_name(subject, {Op::find, 9, Transfers::overlapped, {300}}),
             std::string("find/sorted_array/u64/") + HostExec::name() +
                 "/n:5000/keys:wiki/values:u32/hit:0.5/q:9/order:random"

@@ -87,6 +87,7 @@ transfers = [
     sent("hybrid", "overlapped", 2, of_link=0.05, of_last_mile=0.97),
     sent("sorted_array", "overlapped", 2, "/bucket:65536"),
     sent("sorted_array", "overlapped", 1, "/bucket:131072"),
+    sent("sorted_array", "direct", 4, "/bucket:65536", of_link=0.9),
     sent("sorted_array", "overlapped", 0.5, "/bucket:131072/buffers:1")]
 host_memory = report(plain + transfers)
 
@@ -312,6 +313,10 @@ checks = {
         host_memory, "sorted_array", "Cuda", "lower_bound", "u32 uniform",
         "overlapped", "2¹²", "2¹⁰", "2¹⁷", "1", "500.0", "4", "2", "")
                                    and "1 in flight" in host_memory,
+    "page-locked memory": row(
+        host_memory, "sorted_array", "Cuda", "lower_bound", "u32 uniform",
+        "direct", "2¹²", "2¹⁰", "2¹⁶", "3", "4,000.0", "32", "16", "90 %")
+                          and "sorted_array, direct" in host_memory,
     "the link": row(host_memory, "Cuda", "link to the host, both ways at once",
                     "8 bytes in, 4 back", "2¹⁰", "36", "3,000", "0.333"),
     "transfers stay out of the throughput": "3,000.0" not in host_memory[

@@ -53,12 +53,12 @@ class Result:
 
     @property
     def bucket(self):
-        """Queries of a bucket of overlapped transfers; 0: chosen."""
+        """Queries of a bucket of transfers in buckets; 0: chosen."""
         return int(self.tags.get("bucket", 0))
 
     @property
     def buffers(self):
-        """Buckets of overlapped transfers in flight."""
+        """Buckets of such transfers in flight."""
         return int(self.tags.get("buffers", 3))
 
     @property
@@ -544,7 +544,7 @@ def main_results(results, op):
     chosen = [r for r in results if r.op == op]
     def way(r):
         own = r.bucket > 0 or r.buffers != 3
-        return (("", "in", "overlapped").index(r.transfers), own,
+        return (("", "in", "overlapped", "direct").index(r.transfers), own,
                 -r.counters["items_per_second"] if own else 0)
     first = {}
     for r in chosen:
@@ -1245,8 +1245,9 @@ def transfers_sections(results):
     if buckets:
         figure, axes = panels(len(buckets), "buckets")
         def name_of(r):
-            return r.index + (
-                "" if r.buffers == 3 else f", {r.buffers} in flight")
+            return (r.index
+                    + (", direct" if r.transfers == "direct" else "")
+                    + ("" if r.buffers == 3 else f", {r.buffers} in flight"))
         lines = Lines(Palette(sorted({name_of(r) for members in
                                       buckets.values() for r in members})))
         for ax, ((op, group, n), members) in zip(axes, buckets.items()):
@@ -1260,9 +1261,9 @@ def transfers_sections(results):
                        "queries per second")
             ax.set_title(f"{op}, {group_title(group)}, n = {count(n)}")
         parts.append(figure_block(svg(figure, "buckets") + lines.legend(),
-                                  "Overlapped transfers in buckets of "
-                                  "different sizes, three in flight unless "
-                                  "named otherwise."))
+                                  "Transfers in buckets of different sizes, "
+                                  "three in flight unless named otherwise; "
+                                  "direct: from page-locked memory."))
     groups = batch_groups([r for r in results if r.op == "find" and not r.bucket
                            and r.buffers == 3 and r.transfers == "overlapped"])
     if groups:
@@ -1297,7 +1298,8 @@ def transfers_sections(results):
     return [("Batches in host memory",
              "<p>“in”: page-locked memory, copy, search and copy back one after "
              "the other. “overlapped”: any memory, in buckets whose steps "
-             "overlap. “of the link”: of what queries and results alone take "
+             "overlap; “direct”: the same from page-locked memory, which "
+             "takes no copies on the host. “of the link”: of what queries and results alone take "
              "from and to page-locked memory, both ways at once. “of the host”: "
              "of what the host’s part alone takes, where it ends the searches.</p>"
              + "".join(parts))]

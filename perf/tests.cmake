@@ -65,8 +65,8 @@ set_tests_properties(
 # Batches in host memory, on GPUs, of the indexes that take them.
 kindex_add_smoke(
   host_memory kindex_bench --keys uniform:u64:20000 ${tiny} --ops
-  find,lower_bound,range,divide --transfers overlapped --bucket-size 0,100 --buffers
-  1,3 --range-hits 1,32 --values none,u32)
+  find,lower_bound,range,divide --transfers overlapped,direct --bucket-size 0,100
+  --buffers 1,3 --range-hits 1,32 --values none,u32)
 # A sweep without a value, before other options and behind them.
 kindex_add_smoke(
   sweep kindex_bench --sweep --list --keys dense:u32:2^20 --index sorted_array
