@@ -142,9 +142,14 @@ struct FillHits {
     return begin;
   }
 
-  KOKKOS_FUNCTION Place place_of(size_type hit, size_type begin,
-                                 size_type end) const {
-    const size_type query = owner(hit, begin, end);
+  /// The same where it is behind `begin`: most often the next.
+  KOKKOS_FUNCTION size_type owner_behind(size_type hit, size_type begin,
+                                         size_type end) const {
+    ++begin;
+    return offsets[begin + 1] > hit ? begin : owner(hit, begin + 1, end);
+  }
+
+  KOKKOS_FUNCTION Place place_at(size_type query) const {
     return {query, offsets[query + 1], first[query] - offsets[query]};
   }
 
@@ -162,11 +167,12 @@ struct FillHits {
   KOKKOS_FUNCTION void fill(size_type begin, size_type end,
                             size_type lane) const {
     constexpr PartOf part_of;
-    Place place = place_of(begin, 0, queries);
+    Place place = place_at(owner(begin, 0, queries));
     const size_type last =
         place.end < end ? owner(end - 1, place.query, queries) + 1 : queries;
     const auto rank_of = [&](size_type hit) {
-      if (hit >= place.end) place = place_of(hit, place.query, last);
+      if (hit >= place.end)
+        place = place_at(owner_behind(hit, place.query, last));
       return hit + place.shift;
     };
     size_type hit = begin + lane;
