@@ -514,6 +514,58 @@ TYPED_TEST(HostBatch, StagesOfTheBucketsOverlap) {
   }
 }
 
+template <class... F>
+struct Overloaded : F... {
+  using F::operator()...;
+};
+template <class... F>
+Overloaded(F...) -> Overloaded<F...>;
+
+TYPED_TEST(HostBatch, TheLastStageMayBringTheNextBucket) {
+  using Exec = TypeParam;
+  const auto in = numbers(10);
+  for (const int buffers : {1, 2, 3}) {
+    HybridPipeline<Exec> pipeline(
+        PipelineOptions().set_bucket_size(3).set_buffers(buffers));
+    std::vector<std::uint32_t> out(10, 0);
+    std::vector<std::string> calls;
+    const auto fill = [&](const Bucket& bucket, std::byte* staging) {
+      calls.push_back("fill " + std::to_string(bucket.begin));
+      std::memcpy(staging, in.data() + bucket.begin, 4 * bucket.count);
+    };
+    const auto finish = [&](const Bucket& bucket, const std::byte* staging) {
+      calls.push_back("finish " + std::to_string(bucket.begin));
+      std::memcpy(out.data() + bucket.begin, staging, 4 * bucket.count);
+    };
+    const DeviceView<std::uint64_t, Exec> sink("test::sink", 1);
+    pipeline.run(
+        Exec{}, PipelineBatch{10, 4, 4}, fill,
+        [&](const Exec& instance, const Bucket& bucket, const std::byte* from,
+            std::byte* to) {
+          launch_slow_double(instance,
+                             reinterpret_cast<const std::uint32_t*>(from),
+                             reinterpret_cast<std::uint32_t*>(to), sink.data(),
+                             bucket.count, 10);
+        },
+        Overloaded{finish, [&](const Bucket& bucket, const std::byte* results,
+                               const Bucket& next, std::byte* staging) {
+                     EXPECT_EQ(bucket.buffer, next.buffer);
+                     calls.emplace_back("both:");
+                     fill(next, staging);
+                     finish(bucket, results);
+                   }});
+    EXPECT_EQ(out, doubled(in));
+    std::vector<std::string> expected;
+    for (int i = 0; i < 4 + buffers; ++i) {
+      if (i >= buffers && i < 4) expected.emplace_back("both:");
+      if (i < 4) expected.push_back("fill " + std::to_string(3 * i));
+      if (i >= buffers)
+        expected.push_back("finish " + std::to_string(3 * (i - buffers)));
+    }
+    EXPECT_EQ(calls, expected) << buffers << " buffers";
+  }
+}
+
 TYPED_TEST(HostBatch, BucketsAreChosenByWhoRunsThePipeline) {
   const HybridPipeline<TypeParam> pipeline;
   PipelineBatch batch{100000, 4, 4};

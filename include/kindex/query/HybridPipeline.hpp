@@ -187,7 +187,10 @@ class HybridPipeline {
   ///   theirs alone only per `bucket.buffer`.
   /// \param finish `finish(bucket, const std::byte* out)`: takes the results
   ///   out of page-locked memory. It has all threads of the host. Not called
-  ///   where the batch has a target.
+  ///   where the batch has a target. Maybe also `finish(bucket, const
+  ///   std::byte* out, next, std::byte* in)`: does, too, what `fill(next, in)`
+  ///   does, in whose place it is called where it can; `in` is apart from
+  ///   `out`.
   ///
   /// `in` and `out` start at multiples of 64 bytes.
   /// \throws What the three throw, once all that is in flight has ended; the
@@ -211,19 +214,31 @@ class HybridPipeline {
     try {
       for (size_type i = 0; i < buckets + in_flight; ++i) {
         Buffer& buffer = buffers_[i % in_flight];
+        const std::byte* const results = buffer.staging.data() + out_begin;
+        bool is_filled = batch.source != nullptr;
         if (i >= in_flight) {
           const Bucket bucket = bucket_of(i - in_flight);
           buffer.space.fence("kindex::HybridPipeline::run::bucket");
-          if (batch.target == nullptr)
-            finish(bucket, static_cast<const std::byte*>(buffer.staging.data() +
-                                                         out_begin));
+          if (batch.target == nullptr) {
+            if constexpr (requires {
+                            finish(bucket, results, bucket, nullptr);
+                          }) {
+              if (!is_filled && i < buckets) {
+                finish(bucket, results, bucket_of(i), buffer.staging.data());
+                is_filled = true;
+              } else {
+                finish(bucket, results);
+              }
+            } else {
+              finish(bucket, results);
+            }
+          }
         }
         if (i < buckets) {
           const Bucket bucket = bucket_of(i);
           const std::byte* in = buffer.staging.data();
-          if (batch.source == nullptr)
-            fill(bucket, buffer.staging.data());
-          else
+          if (!is_filled) fill(bucket, buffer.staging.data());
+          if (batch.source != nullptr)
             in = batch.source + bucket.begin * batch.in_bytes;
           copy<memory_space, staging_space>(buffer.space, buffer.device.data(),
                                             in, bucket.count * batch.in_bytes);
