@@ -305,9 +305,11 @@ class BPlusTree<Key, Value, MemorySpace, Layout>::Ref
  private:
   friend class BPlusTree;
 
+  /// The most that a step multiplies by.
+  static constexpr size_type widest = std::max(fan_out, leaf_keys);
+
   /// Whether 32 bits hold what counts children and entries.
   KOKKOS_FUNCTION bool has_few_leaves() const {
-    constexpr size_type widest = std::max(fan_out, leaf_keys);
     return (leaves_.count + widest) * widest < (size_type{1} << 32);
   }
 

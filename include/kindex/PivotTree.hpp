@@ -224,9 +224,7 @@ class PivotTree<Key, Value, MemorySpace, Layout, K>::Ref
                               size_type (&positions)[Own]) const {
     if (size() == 0) {
       for (int o = 0; o < Own; ++o) positions[o] = 0;
-    } else if (constexpr size_type widest =
-                   std::max({K, node_codes + 1, leaf_keys});
-               (leaves_.count + widest) * widest < (size_type{1} << 32)) {
+    } else if ((leaves_.count + widest) * widest < (size_type{1} << 32)) {
       search_with<finds, std::uint32_t>(group, top, keys, positions);
     } else {
       search_with<finds, size_type>(group, top, keys, positions);
@@ -247,6 +245,9 @@ class PivotTree<Key, Value, MemorySpace, Layout, K>::Ref
  private:
   friend class PivotTree;
   friend struct WriteCodes;
+
+  /// The most that a step multiplies by.
+  static constexpr size_type widest = std::max({K, node_codes + 1, leaf_keys});
 
   template <bool finds, class Index, class Group, class Top, int Own>
   KOKKOS_FUNCTION void search_with(const Group& group, const Top& top,

@@ -7,8 +7,6 @@
 
 #include <kindex/query/Node.hpp>
 
-#include <bit>
-
 namespace kindex::query {
 
 /// What a search from a guess counts.
@@ -90,7 +88,7 @@ KOKKOS_FUNCTION void search_near(const Group& group, const Load& load,
                                  Index size, const Key (&own)[Own],
                                  Index (&positions)[Own], bool (&found)[Own]) {
   // The sums of flags stand above those of counts.
-  constexpr unsigned flag = std::bit_ceil(unsigned(Size) + 1);
+  constexpr unsigned flag = Kokkos::bit_ceil(unsigned(Size) + 1);
   const auto count_in = [](const auto& share, const Key& key) {
     unsigned count;
     if constexpr (bound == NearBound::below)

@@ -9,8 +9,6 @@
 #include <kindex/query/HostNodes.hpp>
 #include <kindex/query/Node.hpp>
 
-#include <bit>
-
 namespace kindex::query {
 
 /// Levels of pivots as kernels see them: trivially copyable, non-owning. Node
@@ -205,7 +203,7 @@ struct Leaves {
                               size_type (&positions)[Own]) const {
     constexpr int W = Own * Group::size;
     // The sums of flags stand above those of counts.
-    constexpr unsigned flag = std::bit_ceil(unsigned(Size) + 1);
+    constexpr unsigned flag = Kokkos::bit_ceil(unsigned(Size) + 1);
     unsigned counts[W];
     constexpr unsigned added = finds ? flag : 0;
     // The value beside a key is read again.
