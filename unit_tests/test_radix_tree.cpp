@@ -219,6 +219,27 @@ TYPED_TEST(RadixTrees, HaveTheSmallestFormThatFits) {
   EXPECT_EQ(form_over_leaves(1, 300, 16), Counts{});
 }
 
+/// Of many entries, all bytes, however few are there.
+TYPED_TEST(RadixTrees, ReadOnceWhereManyPass) {
+  using Exec = TypeParam;
+  using Key = std::uint32_t;
+  for (const std::size_t n : {8191, 8192}) {
+    // Halves that begin with different bytes, each of 16 bytes and 256.
+    std::vector<Key> keys;
+    for (std::size_t i = 0; i < n; ++i)
+      keys.push_back(static_cast<Key>((i / 4096) << 31 | i % 4096));
+    const auto index = tree_of<Exec>(keys, 1);
+    const size_type busy = n == 8192 ? 1 : 0;
+    EXPECT_EQ(counts_of(index.node_counts()),
+              (KindCounts{1 - busy, 2, 0, busy, 0, 32}));
+    EXPECT_EQ(differences_from_growth(index, keys), "");
+    const Asked<Exec, Key> asked("halves", keys, queries_around(keys));
+    const Failures failures =
+        check_bulk_answers(index, asked, std::to_string(n) + " keys");
+    EXPECT_TRUE(failures.empty()) << failures.text();
+  }
+}
+
 /// A way without branches costs no node, nor does one that leads to one key.
 TYPED_TEST(RadixTrees, CompressPathsAndExpandLate) {
   using Exec = TypeParam;

@@ -33,7 +33,7 @@ struct RadixNodeCounts {
   size_type node4 = 0;    ///< up to 4 children
   size_type node16 = 0;   ///< up to 16 children
   size_type node48 = 0;   ///< up to 48 children
-  size_type node256 = 0;  ///< more than 48 children
+  size_type node256 = 0;  ///< more than 48 children, or 8192 entries
   size_type ranks = 0;    ///< more than 48 children, all of them leaves
   size_type bits = 0;     ///< more than 4 children of one entry each
 };
@@ -77,7 +77,9 @@ RadixNodeCounts node_counts(const Levels& levels) {
 /// - a Node48 finds its children by a set of 256 bits instead of an index of
 ///   256 bytes; a Node256 of leaves has their ranks in differences of 8 bits;
 ///   and of a node whose children are single entries, the set of bytes is all
-///   there is.
+///   there is;
+/// - a node with 8192 entries below, or more, is a Node256 however few children
+///   it has: see query::radix_busy_entries.
 ///
 /// For keys of 4 bytes and fewer than 2^31 entries, nodes take 32 bytes
 /// (Node4), 96 (Node16), 240 (Node48), 1040 (Node256), 352 (Node256 of leaves)

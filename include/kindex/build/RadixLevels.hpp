@@ -144,13 +144,14 @@ KOKKOS_FUNCTION void find_radix_children(const Member& team, const Keys& keys,
   team.team_barrier();
 }
 
-/// The tree of a node with that many children.
-template <class Keys>
-KOKKOS_FUNCTION query::RadixKind radix_kind(int children, int inner,
-                                            size_type entries, bool is_spread) {
+/// The form of a node with that many children.
+KOKKOS_INLINE_FUNCTION query::RadixKind radix_kind(int children, int inner,
+                                                   size_type entries,
+                                                   bool is_spread) {
   using query::RadixKind;
   if (children > 4 && size_type(children) == entries) return RadixKind::bits;
   if (children > 48 && inner == 0 && !is_spread) return RadixKind::ranks;
+  if (entries >= query::radix_busy_entries) return RadixKind::node256;
   return children <= 4    ? RadixKind::node4
          : children <= 16 ? RadixKind::node16
          : children <= 48 ? RadixKind::node48
@@ -199,8 +200,8 @@ struct MeasureRadixNodes : RadixLevelKernel<Exec, Word, Keys> {
         const int children = RadixScratch::below(found.there, 256);
         const int inner = RadixScratch::below(found.inner, 256);
         measured.inner = size_type(inner);
-        measured.kind = int(radix_kind<Keys>(
-            children, inner, node.last - node.first, found.is_spread != 0));
+        measured.kind = int(radix_kind(children, inner, node.last - node.first,
+                                       found.is_spread != 0));
       }
       team.team_barrier();
       if (team.team_rank() == 0) node = measured;

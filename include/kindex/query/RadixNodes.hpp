@@ -13,7 +13,8 @@
 
 namespace kindex::query {
 
-/// The forms of a radix tree's nodes. A node has the smallest one that it fits.
+/// The forms of a radix tree's nodes. A node has the smallest one that it fits,
+/// but see radix_busy_entries.
 enum class RadixKind : std::uint8_t {
   node4,    ///< up to 4 children: their bytes in one word
   node16,   ///< up to 16 children: their bytes in four words
@@ -25,6 +26,12 @@ enum class RadixKind : std::uint8_t {
 
 /// How many forms there are.
 inline constexpr int radix_kinds = 6;
+
+/// A node with that many entries below, which so many lookups pass, has a child
+/// for each byte instead of the bytes of up to 48: one read, and nothing to
+/// count. There are few such nodes; all together, they take 1040 bytes or less
+/// for that many entries and level.
+inline constexpr size_type radix_busy_entries = 8192;
 
 // ---- keys as bytes ----------------------------------------------------------
 
