@@ -142,11 +142,13 @@ struct FillHits {
     return begin;
   }
 
-  /// The same where it is behind `begin`: most often the next.
+  /// The same for a hit of a query in (begin, end). To a single lane, that is
+  /// most often the next; lanes of a warp have those between.
   KOKKOS_FUNCTION size_type owner_behind(size_type hit, size_type begin,
                                          size_type end) const {
     ++begin;
-    return offsets[begin + 1] > hit ? begin : owner(hit, begin + 1, end);
+    if (Lanes == 1 && offsets[begin + 1] > hit) return begin;
+    return owner(hit, begin, end);
   }
 
   KOKKOS_FUNCTION Place place_at(size_type query) const {
