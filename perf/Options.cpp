@@ -216,7 +216,7 @@ void declare(CLI::App& app, RawOptions& raw, Options& options) {
       ->delimiter(',')
       ->default_val(std::vector<std::string>{"0"});
   app.add_option("--buffers", raw.buffers,
-                 "buckets of such transfers in flight: 1, one step after "
+                 "buckets of such transfers in flight: 1, one bucket after "
                  "the other, to 3; several are measured in turn")
       ->delimiter(',')
       ->default_val(std::vector<std::string>{"3"});

@@ -72,7 +72,8 @@ enum class Transfers {
   out,         ///< in the device's memory
   in,          ///< in page-locked memory of the host: copy, search, copy back
   overlapped,  ///< in any memory of the host: the index's own pipeline
-  direct       ///< the same in page-locked memory: no copies in between
+  direct       ///< the same in page-locked memory: on GPUs of NVIDIA, no
+               ///< copies in between
 };
 inline constexpr std::string_view transfers_names[] = {"out", "in",
                                                        "overlapped", "direct"};
@@ -137,14 +138,15 @@ struct Options {
   }
 
   /// The transfers with which batch sizes are swept on a device: with those
-  /// from and to the host that `transfers` names, or one step after the other.
+  /// from and to the host that `transfers` names, but direct ones, or one step
+  /// after the other.
   std::vector<Transfers> swept() const {
     std::vector<Transfers> all;
     if (sweeps(Transfers::out)) all.push_back(Transfers::out);
     if (!sweeps(Transfers::in)) return all;
     const std::size_t before = all.size();
     for (Transfers one : transfers)
-      if (one != Transfers::out) all.push_back(one);
+      if (one != Transfers::out && one != Transfers::direct) all.push_back(one);
     if (all.size() == before) all.push_back(Transfers::in);
     return all;
   }

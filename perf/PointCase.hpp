@@ -161,6 +161,7 @@ class PointRun {
     parameters.execute = known[name];
     parameters.query_bytes = sizeof(Key);
     parameters.result_bytes = sizeof(Result);
+    if (point_.transfers == Transfers::direct) parameters.staging = {};
     return TransferModel(parameters);
   }
 
@@ -282,7 +283,7 @@ class PointRun {
       else if constexpr (std::is_same_v<Space, Exec>)
         index_.count(space, queries, results);
       else
-        throw Error("kindex_bench: counts have no overlapped transfers");
+        throw Error("kindex_bench: counts have no transfers in buckets");
     }
   }
 

@@ -415,6 +415,17 @@ void launch_slow_double(const Exec& space, const std::uint32_t* in,
       SlowDouble{in, out, sink, rounds});
 }
 
+/// The device's stage of a pipeline that doubles numbers.
+struct DoubleOnDevice {
+  template <class Exec>
+  void operator()(const Exec& instance, const Bucket& bucket,
+                  const std::byte* in, std::byte* out) const {
+    launch_slow_double(instance, reinterpret_cast<const std::uint32_t*>(in),
+                       reinterpret_cast<std::uint32_t*>(out), nullptr,
+                       bucket.count, 10);
+  }
+};
+
 /// Doubles numbers in a pipeline and records what it does.
 template <class Exec>
 struct Doubling {
@@ -469,6 +480,13 @@ std::vector<std::uint32_t> doubled(std::vector<std::uint32_t> all) {
   return all;
 }
 
+template <class... F>
+struct Overloaded : F... {
+  using F::operator()...;
+};
+template <class... F>
+Overloaded(F...) -> Overloaded<F...>;
+
 TYPED_TEST(HostBatch, SourcesAndTargetsNeedNoHost) {
   using Exec = TypeParam;
   const auto in = host_input<PinnedView<std::uint32_t>>(numbers(1000));
@@ -483,14 +501,26 @@ TYPED_TEST(HostBatch, SourcesAndTargetsNeedNoHost) {
   batch.target = reinterpret_cast<std::byte*>(out.data());
   pipeline.run(
       Exec{}, batch, [](const Bucket&, std::byte*) { ADD_FAILURE() << "fill"; },
-      [](const Exec& instance, const Bucket& bucket, const std::byte* from,
-         std::byte* to) {
-        launch_slow_double(
-            instance, reinterpret_cast<const std::uint32_t*>(from),
-            reinterpret_cast<std::uint32_t*>(to), nullptr, bucket.count, 10);
-      },
-      [](const Bucket&, const std::byte*) { ADD_FAILURE() << "finish"; });
+      DoubleOnDevice{},
+      Overloaded{
+          [](const Bucket&, const std::byte*) { ADD_FAILURE() << "finish"; },
+          [](const Bucket&, const std::byte*, const Bucket&, std::byte*) {
+            ADD_FAILURE() << "finish and fill";
+          }});
   EXPECT_EQ(elements_of(out), doubled(numbers(1000)));
+  // Results that the host takes.
+  batch.target = nullptr;
+  std::vector<std::uint32_t> taken(1000, 0);
+  pipeline.run(
+      Exec{}, batch, [](const Bucket&, std::byte*) { ADD_FAILURE() << "fill"; },
+      DoubleOnDevice{},
+      Overloaded{[&](const Bucket& bucket, const std::byte* results) {
+                   std::memcpy(taken.data() + bucket.begin, results,
+                               4 * bucket.count);
+                 },
+                 [](const Bucket&, const std::byte*, const Bucket&,
+                    std::byte*) { ADD_FAILURE() << "finish and fill"; }});
+  EXPECT_EQ(taken, doubled(numbers(1000)));
 }
 
 TYPED_TEST(HostBatch, StagesOfTheBucketsOverlap) {
@@ -514,13 +544,6 @@ TYPED_TEST(HostBatch, StagesOfTheBucketsOverlap) {
   }
 }
 
-template <class... F>
-struct Overloaded : F... {
-  using F::operator()...;
-};
-template <class... F>
-Overloaded(F...) -> Overloaded<F...>;
-
 TYPED_TEST(HostBatch, TheLastStageMayBringTheNextBucket) {
   using Exec = TypeParam;
   const auto in = numbers(10);
@@ -537,16 +560,8 @@ TYPED_TEST(HostBatch, TheLastStageMayBringTheNextBucket) {
       calls.push_back("finish " + std::to_string(bucket.begin));
       std::memcpy(out.data() + bucket.begin, staging, 4 * bucket.count);
     };
-    const DeviceView<std::uint64_t, Exec> sink("test::sink", 1);
     pipeline.run(
-        Exec{}, PipelineBatch{10, 4, 4}, fill,
-        [&](const Exec& instance, const Bucket& bucket, const std::byte* from,
-            std::byte* to) {
-          launch_slow_double(instance,
-                             reinterpret_cast<const std::uint32_t*>(from),
-                             reinterpret_cast<std::uint32_t*>(to), sink.data(),
-                             bucket.count, 10);
-        },
+        Exec{}, PipelineBatch{10, 4, 4}, fill, DoubleOnDevice{},
         Overloaded{finish, [&](const Bucket& bucket, const std::byte* results,
                                const Bucket& next, std::byte* staging) {
                      EXPECT_EQ(bucket.buffer, next.buffer);

@@ -396,7 +396,7 @@ struct StagedRanges {
     if (!are_points()) copy_in(hi, bucket, in + bucket.count * sizeof(Query));
   }
   /// What `fill` does, for others to do.
-  PassingCopy<Query> filling(const Bucket& bucket, std::byte* in) const {
+  PassingCopy<Query> passing_copy(const Bucket& bucket, std::byte* in) const {
     const auto part = [&](const Strided<const Query>& queries, std::byte* to) {
       return ElementCopy<Query>{queries.from(bucket.begin, bucket.end()),
                                 elements_at<Query>(to, bucket.count)};

@@ -37,7 +37,7 @@ class PipelineOptions {
   }
 
   /// Sets how many buckets are in flight, each with buffers of its own: 1, one
-  /// stage after the other; 2, the host works on one bucket while the device
+  /// bucket after the other; 2, the host works on one bucket while the device
   /// works on another; 3 (the default), copies in both directions and kernels
   /// of three buckets overlap, too.
   ///
@@ -179,7 +179,7 @@ class HybridPipeline {
   /// \param batch how many queries of which sizes.
   /// \param fill `fill(bucket, std::byte* in)`: writes the bucket's queries,
   ///   `bucket.count * in_bytes` bytes, to page-locked memory. Not called where
-  ///   the batch has a source.
+  ///   the batch has a source, nor for a bucket that `finish` fills.
   /// \param search `search(const Exec& space, bucket, const std::byte* in,
   ///   std::byte* out)`: launches kernels on that instance, which read those
   ///   bytes in device memory and write `bucket.count * out_bytes` bytes. Other
@@ -188,9 +188,9 @@ class HybridPipeline {
   /// \param finish `finish(bucket, const std::byte* out)`: takes the results
   ///   out of page-locked memory. It has all threads of the host. Not called
   ///   where the batch has a target. Maybe also `finish(bucket, const
-  ///   std::byte* out, next, std::byte* in)`: does, too, what `fill(next, in)`
-  ///   does, in whose place it is called where it can; `in` is apart from
-  ///   `out`.
+  ///   std::byte* out, next, std::byte* in)`: that and `fill(next, in)` in one,
+  ///   called instead of them wherever both are due; `in` is apart from `out`,
+  ///   and `next` has no more queries than `bucket` and the same buffer.
   ///
   /// `in` and `out` start at multiples of 64 bytes.
   /// \throws What the three throw, once all that is in flight has ended; the

@@ -223,7 +223,7 @@ struct GuidedVerb {
   size_type begin;               ///< the bucket's first query
   const std::uint32_t* guesses;  ///< `probes` per query of the bucket
   int shift;                     ///< bits that guesses leave out
-  /// Of a bucket with no more queries; or of none.
+  /// Queries of a later bucket, not more than this one has; or none.
   impl::PassingCopy<typename Verb::query_type> next = {};
 
   KOKKOS_FUNCTION void in_passing(size_type first, size_type last) const {
@@ -316,11 +316,6 @@ struct HybridBucket {
     }
   }
 
-  /// `fill` for others to do, or nothing where it is more than a copy.
-  PassingCopy<Query> filling(const Bucket& bucket, std::byte* in) const {
-    return is_divided() ? PassingCopy<Query>{} : asked.filling(bucket, in);
-  }
-
   /// Launches the device's levels.
   template <class Exec, class Policy>
   void search(const Exec& space, const Bucket& bucket, const std::byte* in,
@@ -394,8 +389,14 @@ struct HybridFinish {
   /// Fills `in` for bucket `next`, too.
   void operator()(const Bucket& bucket, const std::byte* out,
                   const Bucket& next, std::byte* in) const {
-    search(bucket, out, divided.filling(next, in));
-    if (divided.is_divided()) divided.fill(next, in);
+    KOKKOS_ASSERT(next.count <= bucket.count);
+    if (divided.is_divided()) {
+      // More than a copy.
+      search(bucket, out, {});
+      divided.fill(next, in);
+    } else {
+      search(bucket, out, divided.asked.passing_copy(next, in));
+    }
   }
 
  private:

@@ -51,7 +51,7 @@ struct InSortedOrder {
 ///     `positions` are when `search` is called, otherwise undefined;
 ///   - maybe `void in_passing(size_type begin, size_type end) const`: something
 ///     else that is to be done for each query, called by one thread of a team
-///     for some of them at a time.
+///     for some of them at a time; not of verbs that are reorderable.
 template <class Exec, class Policy, class Ref, class Verb>
 struct LookupKernel {
   using Traits = DeviceTraits<Exec>;
@@ -169,6 +169,7 @@ struct LookupKernel {
       if constexpr (fetches_ahead)
         fetch_ahead(asked, query_of, first + W * threads, threads, end);
       if constexpr (requires { asked.in_passing(begin, end); }) {
+        static_assert(!Verb::is_reorderable);
         const size_type next = round + threads * W;
         if (team.team_rank() == 0)
           asked.in_passing(round, next < end ? next : end);
