@@ -415,17 +415,6 @@ void launch_slow_double(const Exec& space, const std::uint32_t* in,
       SlowDouble{in, out, sink, rounds});
 }
 
-/// The device's stage of a pipeline that doubles numbers.
-struct DoubleOnDevice {
-  template <class Exec>
-  void operator()(const Exec& instance, const Bucket& bucket,
-                  const std::byte* in, std::byte* out) const {
-    launch_slow_double(instance, reinterpret_cast<const std::uint32_t*>(in),
-                       reinterpret_cast<std::uint32_t*>(out), nullptr,
-                       bucket.count, 10);
-  }
-};
-
 /// Doubles numbers in a pipeline and records what it does.
 template <class Exec>
 struct Doubling {
@@ -480,13 +469,6 @@ std::vector<std::uint32_t> doubled(std::vector<std::uint32_t> all) {
   return all;
 }
 
-template <class... F>
-struct Overloaded : F... {
-  using F::operator()...;
-};
-template <class... F>
-Overloaded(F...) -> Overloaded<F...>;
-
 TYPED_TEST(HostBatch, SourcesAndTargetsNeedNoHost) {
   using Exec = TypeParam;
   const auto in = host_input<PinnedView<std::uint32_t>>(numbers(1000));
@@ -501,26 +483,14 @@ TYPED_TEST(HostBatch, SourcesAndTargetsNeedNoHost) {
   batch.target = reinterpret_cast<std::byte*>(out.data());
   pipeline.run(
       Exec{}, batch, [](const Bucket&, std::byte*) { ADD_FAILURE() << "fill"; },
-      DoubleOnDevice{},
-      Overloaded{
-          [](const Bucket&, const std::byte*) { ADD_FAILURE() << "finish"; },
-          [](const Bucket&, const std::byte*, const Bucket&, std::byte*) {
-            ADD_FAILURE() << "finish and fill";
-          }});
+      [](const Exec& instance, const Bucket& bucket, const std::byte* from,
+         std::byte* to) {
+        launch_slow_double(
+            instance, reinterpret_cast<const std::uint32_t*>(from),
+            reinterpret_cast<std::uint32_t*>(to), nullptr, bucket.count, 10);
+      },
+      [](const Bucket&, const std::byte*) { ADD_FAILURE() << "finish"; });
   EXPECT_EQ(elements_of(out), doubled(numbers(1000)));
-  // Results that the host takes.
-  batch.target = nullptr;
-  std::vector<std::uint32_t> taken(1000, 0);
-  pipeline.run(
-      Exec{}, batch, [](const Bucket&, std::byte*) { ADD_FAILURE() << "fill"; },
-      DoubleOnDevice{},
-      Overloaded{[&](const Bucket& bucket, const std::byte* results) {
-                   std::memcpy(taken.data() + bucket.begin, results,
-                               4 * bucket.count);
-                 },
-                 [](const Bucket&, const std::byte*, const Bucket&,
-                    std::byte*) { ADD_FAILURE() << "finish and fill"; }});
-  EXPECT_EQ(taken, doubled(numbers(1000)));
 }
 
 TYPED_TEST(HostBatch, StagesOfTheBucketsOverlap) {
@@ -541,43 +511,6 @@ TYPED_TEST(HostBatch, StagesOfTheBucketsOverlap) {
     EXPECT_EQ(doubling.calls, expected) << buffers << " buffers";
     doubling.run(TypeParam{}, in.data(), out.data(), 0);
     EXPECT_TRUE(doubling.calls.empty()) << "an empty batch";
-  }
-}
-
-TYPED_TEST(HostBatch, TheLastStageMayBringTheNextBucket) {
-  using Exec = TypeParam;
-  const auto in = numbers(10);
-  for (const int buffers : {1, 2, 3}) {
-    HybridPipeline<Exec> pipeline(
-        PipelineOptions().set_bucket_size(3).set_buffers(buffers));
-    std::vector<std::uint32_t> out(10, 0);
-    std::vector<std::string> calls;
-    const auto fill = [&](const Bucket& bucket, std::byte* staging) {
-      calls.push_back("fill " + std::to_string(bucket.begin));
-      std::memcpy(staging, in.data() + bucket.begin, 4 * bucket.count);
-    };
-    const auto finish = [&](const Bucket& bucket, const std::byte* staging) {
-      calls.push_back("finish " + std::to_string(bucket.begin));
-      std::memcpy(out.data() + bucket.begin, staging, 4 * bucket.count);
-    };
-    pipeline.run(
-        Exec{}, PipelineBatch{10, 4, 4}, fill, DoubleOnDevice{},
-        Overloaded{finish, [&](const Bucket& bucket, const std::byte* results,
-                               const Bucket& next, std::byte* staging) {
-                     EXPECT_EQ(bucket.buffer, next.buffer);
-                     calls.emplace_back("both:");
-                     fill(next, staging);
-                     finish(bucket, results);
-                   }});
-    EXPECT_EQ(out, doubled(in));
-    std::vector<std::string> expected;
-    for (int i = 0; i < 4 + buffers; ++i) {
-      if (i >= buffers && i < 4) expected.emplace_back("both:");
-      if (i < 4) expected.push_back("fill " + std::to_string(3 * i));
-      if (i >= buffers)
-        expected.push_back("finish " + std::to_string(3 * (i - buffers)));
-    }
-    EXPECT_EQ(calls, expected) << buffers << " buffers";
   }
 }
 

@@ -240,35 +240,24 @@ inline PipelineBatch host_batch(size_type queries, size_type in_bytes,
 
 // ---- between the caller's Views and staging memory --------------------------
 
-/// Copies elements in host memory.
+/// Copies elements, a share of some 64 KiB per call.
 template <class T>
-struct ElementCopy {
+struct CopyShare {
   static_assert(std::is_trivially_copyable_v<T>,
                 "kindex: queries and results are trivially copyable");
+  static constexpr size_type share = std::max<size_type>(65536 / sizeof(T), 1);
   Strided<const T> from;
   Strided<T> to;
 
-  /// Elements [begin, end), as far as there are any.
-  KOKKOS_FUNCTION void copy(size_type begin, size_type end) const {
-    if (end > from.size) end = from.size;
-    if (begin >= end) return;
+  void operator()(size_type s) const {
+    const size_type begin = s * share;
+    const size_type end = std::min(begin + share, from.size);
     if (from.stride == 1 && to.stride == 1) {
-      memcpy(static_cast<void*>(to.data + begin), from.data + begin,
-             (end - begin) * sizeof(T));
+      std::memcpy(static_cast<void*>(to.data + begin), from.data + begin,
+                  (end - begin) * sizeof(T));
     } else {
       for (size_type i = begin; i < end; ++i) to(i) = from(i);
     }
-  }
-};
-
-/// The same, a share of some 64 KiB per call.
-template <class T>
-struct CopyShare {
-  static constexpr size_type share = std::max<size_type>(65536 / sizeof(T), 1);
-  ElementCopy<T> elements;
-
-  void operator()(size_type s) const {
-    elements.copy(s * share, (s + 1) * share);
   }
 };
 
@@ -276,7 +265,7 @@ struct CopyShare {
 template <class T>
 void copy_on_host(const char* label, const Strided<const T>& from,
                   const Strided<T>& to) {
-  const CopyShare<T> kernel{{from, to}};
+  const CopyShare<T> kernel{from, to};
   const size_type shares = (from.size + kernel.share - 1) / kernel.share;
   if (shares == 1) return kernel(0);
   using Host = Kokkos::DefaultHostExecutionSpace;
@@ -363,19 +352,6 @@ requires Verb::is_reorderable struct StagedVerb<Verb> {
   }
 };
 
-/// Queries of a bucket on their way to staging memory, which kernels that do
-/// something else copy in passing.
-template <class Query>
-struct PassingCopy {
-  ElementCopy<Query> lo = {}, hi = {};
-
-  /// Those numbered [begin, end), as far as there are any.
-  KOKKOS_FUNCTION void copy(size_type begin, size_type end) const {
-    lo.copy(begin, end);
-    hi.copy(begin, end);
-  }
-};
-
 /// Both ends of ranges; once where they are the same View.
 template <class Query>
 struct StagedRanges {
@@ -394,16 +370,6 @@ struct StagedRanges {
   void fill(const Bucket& bucket, std::byte* in) const {
     copy_in(lo, bucket, in);
     if (!are_points()) copy_in(hi, bucket, in + bucket.count * sizeof(Query));
-  }
-  /// What `fill` does, for others to do.
-  PassingCopy<Query> passing_copy(const Bucket& bucket, std::byte* in) const {
-    const auto part = [&](const Strided<const Query>& queries, std::byte* to) {
-      return ElementCopy<Query>{queries.from(bucket.begin, bucket.end()),
-                                elements_at<Query>(to, bucket.count)};
-    };
-    PassingCopy<Query> copy{part(lo, in)};
-    if (!are_points()) copy.hi = part(hi, in + bucket.count * sizeof(Query));
-    return copy;
   }
   StagedRanges in_bucket(const Bucket& bucket, const std::byte* in) const {
     return {elements_at<Query>(in, bucket.count),

@@ -37,7 +37,7 @@ class PipelineOptions {
   }
 
   /// Sets how many buckets are in flight, each with buffers of its own: 1, one
-  /// bucket after the other; 2, the host works on one bucket while the device
+  /// stage after the other; 2, the host works on one bucket while the device
   /// works on another; 3 (the default), copies in both directions and kernels
   /// of three buckets overlap, too.
   ///
@@ -179,7 +179,7 @@ class HybridPipeline {
   /// \param batch how many queries of which sizes.
   /// \param fill `fill(bucket, std::byte* in)`: writes the bucket's queries,
   ///   `bucket.count * in_bytes` bytes, to page-locked memory. Not called where
-  ///   the batch has a source, nor for a bucket that `finish` fills.
+  ///   the batch has a source.
   /// \param search `search(const Exec& space, bucket, const std::byte* in,
   ///   std::byte* out)`: launches kernels on that instance, which read those
   ///   bytes in device memory and write `bucket.count * out_bytes` bytes. Other
@@ -187,10 +187,7 @@ class HybridPipeline {
   ///   theirs alone only per `bucket.buffer`.
   /// \param finish `finish(bucket, const std::byte* out)`: takes the results
   ///   out of page-locked memory. It has all threads of the host. Not called
-  ///   where the batch has a target. Maybe also `finish(bucket, const
-  ///   std::byte* out, next, std::byte* in)`: that and `fill(next, in)` in one,
-  ///   called instead of them wherever both are due; `in` is apart from `out`,
-  ///   and `next` has no more queries than `bucket` and the same buffer.
+  ///   where the batch has a target.
   ///
   /// `in` and `out` start at multiples of 64 bytes.
   /// \throws What the three throw, once all that is in flight has ended; the
@@ -214,31 +211,19 @@ class HybridPipeline {
     try {
       for (size_type i = 0; i < buckets + in_flight; ++i) {
         Buffer& buffer = buffers_[i % in_flight];
-        const std::byte* const results = buffer.staging.data() + out_begin;
-        bool is_filled = batch.source != nullptr;
         if (i >= in_flight) {
           const Bucket bucket = bucket_of(i - in_flight);
           buffer.space.fence("kindex::HybridPipeline::run::bucket");
-          if (batch.target == nullptr) {
-            if constexpr (requires {
-                            finish(bucket, results, bucket, nullptr);
-                          }) {
-              if (!is_filled && i < buckets) {
-                finish(bucket, results, bucket_of(i), buffer.staging.data());
-                is_filled = true;
-              } else {
-                finish(bucket, results);
-              }
-            } else {
-              finish(bucket, results);
-            }
-          }
+          if (batch.target == nullptr)
+            finish(bucket, static_cast<const std::byte*>(buffer.staging.data() +
+                                                         out_begin));
         }
         if (i < buckets) {
           const Bucket bucket = bucket_of(i);
           const std::byte* in = buffer.staging.data();
-          if (!is_filled) fill(bucket, buffer.staging.data());
-          if (batch.source != nullptr)
+          if (batch.source == nullptr)
+            fill(bucket, buffer.staging.data());
+          else
             in = batch.source + bucket.begin * batch.in_bytes;
           copy<memory_space, staging_space>(buffer.space, buffer.device.data(),
                                             in, bucket.count * batch.in_bytes);

@@ -211,9 +211,7 @@ struct GuidedRef : Ref {
   }
 };
 
-/// A verb for the queries of a bucket, and what the device says of them. While
-/// the host waits for memory, it brings another bucket to where the device
-/// reads it.
+/// A verb for the queries of a bucket, and what the device says of them.
 template <class Verb>
 struct GuidedVerb {
   static constexpr bool finds = Verb::finds;
@@ -223,12 +221,7 @@ struct GuidedVerb {
   size_type begin;               ///< the bucket's first query
   const std::uint32_t* guesses;  ///< `probes` per query of the bucket
   int shift;                     ///< bits that guesses leave out
-  /// Queries of a later bucket, not more than this one has; or none.
-  impl::PassingCopy<typename Verb::query_type> next = {};
 
-  KOKKOS_FUNCTION void in_passing(size_type first, size_type last) const {
-    next.copy(first, last);
-  }
   template <class Key>
   KOKKOS_FUNCTION void make_probes(size_type i,
                                    Probe<Key> (&probe)[probes]) const {
@@ -374,45 +367,6 @@ struct HybridBucket {
   }
 };
 
-/// The last stage of a hybrid batch: the host's searches, from where the device
-/// led them.
-template <class Bucketed, class Ref, class Verb>
-struct HybridFinish {
-  using Next = PassingCopy<typename Verb::query_type>;
-  const Bucketed& divided;
-  const Ref& ref;
-  const Verb& verb;
-
-  void operator()(const Bucket& bucket, const std::byte* out) const {
-    search(bucket, out, {});
-  }
-  /// Fills `in` for bucket `next`, too.
-  void operator()(const Bucket& bucket, const std::byte* out,
-                  const Bucket& next, std::byte* in) const {
-    KOKKOS_ASSERT(next.count <= bucket.count);
-    if (divided.is_divided()) {
-      // More than a copy.
-      search(bucket, out, {});
-      divided.fill(next, in);
-    } else {
-      search(bucket, out, divided.asked.passing_copy(next, in));
-    }
-  }
-
- private:
-  void search(const Bucket& bucket, const std::byte* out,
-              const Next& next) const {
-    const Kokkos::DefaultHostExecutionSpace host;
-    const std::string label = divided.label + "::finish";
-    run_lookups(label, host, GuidedRef<Ref>(ref),
-                GuidedVerb<Verb>{verb, bucket.begin,
-                                 reinterpret_cast<const std::uint32_t*>(out),
-                                 divided.shift, next},
-                bucket.count, LookupPolicy());
-    host.fence(label);
-  }
-};
-
 }  // namespace impl
 
 /// Runs `verb`, whose Views the host can access, on an index whose entries are
@@ -432,17 +386,19 @@ void run_hybrid(const std::string& label, const Space& space,
                 const Router& router, const Head& head, const Ref& ref,
                 const Verb& verb, size_type queries, const Policy& policy) {
   using Exec = typename impl::InstanceOf<Space>::type;
+  using Host = Kokkos::DefaultHostExecutionSpace;
   using Key = typename Ref::key_type;
   constexpr int guess_bits = 32;
   const int used = std::bit_width(ref.size());
   const int shift = used > guess_bits ? used - guess_bits : 0;
   const auto asked = impl::staged_queries(verb);
-  using Bucketed = impl::HybridBucket<Key, Router, Head, Verb,
-                                      std::decay_t<decltype(asked)>>;
-  const Bucketed divided{label, router, head, asked, ref.size(), shift};
+  const impl::HybridBucket<Key, Router, Head, Verb,
+                           std::decay_t<decltype(asked)>>
+      divided{label, router, head, asked, ref.size(), shift};
   PipelineBatch batch = impl::host_batch(queries, divided.in_bytes(),
                                          Verb::probes * sizeof(std::uint32_t));
   if (!divided.is_divided()) batch.source = asked.template source<Exec>();
+  const Host host;
   const auto& place = impl::pipeline_for(space);
   place.pipeline().run(
       impl::InstanceOf<Space>::get(space), batch,
@@ -451,7 +407,14 @@ void run_hybrid(const std::string& label, const Space& space,
           std::byte* out) {
         divided.search(instance, bucket, in, out, policy);
       },
-      impl::HybridFinish<Bucketed, Ref, Verb>{divided, ref, verb});
+      [&](const Bucket& bucket, const std::byte* out) {
+        run_lookups(label + "::finish", host, GuidedRef<Ref>(ref),
+                    GuidedVerb<Verb>{
+                        verb, bucket.begin,
+                        reinterpret_cast<const std::uint32_t*>(out), shift},
+                    bucket.count, LookupPolicy());
+        host.fence(label + "::finish");
+      });
 }
 
 /// Throws Error, in the name of `function`, unless `division` is one of

@@ -48,10 +48,7 @@ struct InSortedOrder {
 ///   - `void store(const Ref&, size_type query, const size_type
 ///     (&positions)[probes]) const`;
 ///   - maybe `size_type guess(size_type query, int probe) const`: what
-///     `positions` are when `search` is called, otherwise undefined;
-///   - maybe `void in_passing(size_type begin, size_type end) const`: something
-///     else that is to be done for each query, called by one thread of a team
-///     for some of them at a time; not of verbs that are reorderable.
+///     `positions` are when `search` is called, otherwise undefined.
 template <class Exec, class Policy, class Ref, class Verb>
 struct LookupKernel {
   using Traits = DeviceTraits<Exec>;
@@ -168,12 +165,6 @@ struct LookupKernel {
       const size_type first = round + team.team_rank();
       if constexpr (fetches_ahead)
         fetch_ahead(asked, query_of, first + W * threads, threads, end);
-      if constexpr (requires { asked.in_passing(begin, end); }) {
-        static_assert(!Verb::is_reorderable);
-        const size_type next = round + threads * W;
-        if (team.team_rank() == 0)
-          asked.in_passing(round, next < end ? next : end);
-      }
       Probe<Key> probe[W][probes];
       Key keys[W * probes];
       size_type positions[W * probes];

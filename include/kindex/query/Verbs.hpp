@@ -94,7 +94,6 @@ struct BoundVerb
 /// `lo(i)` and `hi(i)`, together.
 template <class Key, class Query>
 struct RangeVerb {
-  using query_type = Query;
   static constexpr Bounds bounds = Bounds::both;
   static constexpr bool finds = false;
   static constexpr int probes = 2;
