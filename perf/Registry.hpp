@@ -98,6 +98,8 @@ IndexList<Key, Value, Exec> registered_indexes() {
     add_partitioned.template operator()<Narrow>("pivot_tree_32b_partitioned");
     add_partitioned.template operator()<LearnedIndex<Key, Value, Memory>>(
         "learned_index_partitioned");
+    add_partitioned.template operator()<RadixTree<Key, Value, Memory>>(
+        "radix_tree_partitioned");
     add_partitioned.template operator()<NarrowAoS>(
         "pivot_tree_32b_aos_partitioned");
   }

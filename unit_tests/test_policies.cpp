@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <kindex/Eytzinger.hpp>
 #include <kindex/PivotTree.hpp>
+#include <kindex/RadixTree.hpp>
 #include <kindex/SortedArray.hpp>
 #include <limits>
 #include <random>
@@ -210,6 +211,8 @@ TYPED_TEST(Policies, Partitioned) {
       [&] { return static_cast<std::int32_t>(bits()); });
   expect_same_in_partitions<TypeParam,
                             kindex::Eytzinger<std::uint64_t, Row, M>>(bits);
+  expect_same_in_partitions<TypeParam,
+                            kindex::RadixTree<std::uint64_t, Row, M>>(bits);
   expect_same_in_partitions<TypeParam,
                             kindex::SortedArray<double, Row, M, AoS>>([&] {
     const double magnitude = std::ldexp(1.0, static_cast<int>(bits() % 600));

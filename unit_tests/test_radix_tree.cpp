@@ -219,25 +219,31 @@ TYPED_TEST(RadixTrees, HaveTheSmallestFormThatFits) {
   EXPECT_EQ(form_over_leaves(1, 300, 16), Counts{});
 }
 
-/// Of many entries, all bytes, however few are there.
-TYPED_TEST(RadixTrees, ReadOnceWhereManyPass) {
+/// Nodes of many entries have a child for each byte, unless they have hardly
+/// any; with and without a byte in common to all, and paths below.
+TYPED_TEST(RadixTrees, CountNoBytesWhereManyPass) {
   using Exec = TypeParam;
   using Key = std::uint32_t;
-  for (const std::size_t n : {8191, 8192}) {
-    // Halves that begin with different bytes, each of 16 bytes and 256.
-    std::vector<Key> keys;
-    for (std::size_t i = 0; i < n; ++i)
-      keys.push_back(static_cast<Key>((i / 4096) << 31 | i % 4096));
-    const auto index = tree_of<Exec>(keys, 1);
-    const size_type busy = n == 8192 ? 1 : 0;
-    EXPECT_EQ(counts_of(index.node_counts()),
-              (KindCounts{1 - busy, 2, 0, busy, 0, 32}));
-    EXPECT_EQ(differences_from_growth(index, keys), "");
-    const Asked<Exec, Key> asked("halves", keys, queries_around(keys));
-    const Failures failures =
-        check_bulk_answers(index, asked, std::to_string(n) + " keys");
-    EXPECT_TRUE(failures.empty()) << failures.text();
-  }
+  for (const std::size_t parts : {4, 8})
+    for (const int shift : {24, 16})
+      for (const std::size_t n : {8191, 8192}) {
+        const std::size_t size = 8192 / parts;
+        std::vector<Key> keys;
+        for (std::size_t i = 0; i < n; ++i)
+          keys.push_back(
+              static_cast<Key>(1 << 30 | i / size << shift | i % size));
+        const auto index = tree_of<Exec>(keys, 1);
+        // The root, one node of 4 or 8 children for each part, and sets.
+        const size_type busy = parts == 8 && n == 8192 ? 1 : 0;
+        EXPECT_EQ(counts_of(index.node_counts()),
+                  (parts == 4 ? KindCounts{1, 4, 0, 0, 0, 32}
+                              : KindCounts{8, 1 - busy, 0, busy, 0, 32}));
+        EXPECT_EQ(differences_from_growth(index, keys), "");
+        const Asked<Exec, Key> asked("parts", keys, queries_around(keys));
+        const Failures failures =
+            check_bulk_answers(index, asked, std::to_string(n) + " keys");
+        EXPECT_TRUE(failures.empty()) << failures.text();
+      }
 }
 
 /// A way without branches costs no node, nor does one that leads to one key.

@@ -269,6 +269,8 @@ TYPED_TEST(StringRadixTrees, HaveEveryForm) {
     EXPECT_EQ(form(49, own, 2), (KindCounts{0, 0, 0, 0, 1, 0}));
     EXPECT_EQ(form(256, own, 2), (KindCounts{0, 0, 0, 0, 1, 0}));
     EXPECT_EQ(form(256, own, 10), (KindCounts{0, 0, 0, 1, 0, 0}));
+    // 8195 strings, many for so few children.
+    EXPECT_EQ(form(5, own, 1639), (KindCounts{0, 0, 0, 1, 0, 0}));
   }
   // One entry each, unless one ends above them.
   EXPECT_EQ(form(5, false, 1), (KindCounts{0, 0, 0, 0, 0, 1}));

@@ -206,7 +206,7 @@ class PivotTree<Key, Value, MemorySpace, Layout, K>::Ref
   /// not where codes keep the last level in L2 (measured on an H100).
   KOKKOS_FUNCTION bool partitioning_pays(bool finds) const {
     return (codes_ == nullptr || std::is_same_v<Layout, AoS> ||
-            leaves_.has_values_apart(finds, entries_)) &&
+            (finds && entries_.has_values_apart())) &&
            leaves_.partitioning_pays(finds, entries_);
   }
 

@@ -101,7 +101,7 @@ class RadixReference {
     if (count > 4 && single == count && count == children_.size())
       return RadixKind::bits;
     if (count > 48 && leaves && spans_fit) return RadixKind::ranks;
-    if (size() >= 8192) return RadixKind::node256;
+    if (count > 4 && size() >= 8192) return RadixKind::node256;
     return count <= 4    ? RadixKind::node4
            : count <= 16 ? RadixKind::node16
            : count <= 48 ? RadixKind::node48

@@ -44,6 +44,8 @@ struct EntriesRef<Key, Value, SoA> {
   Value* values = nullptr;  ///< `size` values, or null: positions
   size_type size = 0;       ///< number of entries
 
+  /// Whether a value takes a read of its own.
+  KOKKOS_FUNCTION bool has_values_apart() const { return values != nullptr; }
   /// Key of entry `i`.
   KOKKOS_FUNCTION const Key& key(size_type i) const { return keys[i]; }
   /// Value of entry `i`.
@@ -71,6 +73,8 @@ struct EntriesRef<Key, Value, AoS> {
   Entry<Key, Value>* entries = nullptr;  ///< `size` entries
   size_type size = 0;                    ///< number of entries
 
+  /// Whether a value takes a read of its own.
+  KOKKOS_FUNCTION bool has_values_apart() const { return false; }
   /// Key of entry `i`.
   KOKKOS_FUNCTION const Key& key(size_type i) const { return entries[i].key; }
   /// Value of entry `i`.

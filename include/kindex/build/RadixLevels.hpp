@@ -151,7 +151,8 @@ KOKKOS_INLINE_FUNCTION query::RadixKind radix_kind(int children, int inner,
   using query::RadixKind;
   if (children > 4 && size_type(children) == entries) return RadixKind::bits;
   if (children > 48 && inner == 0 && !is_spread) return RadixKind::ranks;
-  if (entries >= query::radix_busy_entries) return RadixKind::node256;
+  if (children > 4 && entries >= query::radix_busy_entries)
+    return RadixKind::node256;
   return children <= 4    ? RadixKind::node4
          : children <= 16 ? RadixKind::node16
          : children <= 48 ? RadixKind::node48

@@ -170,7 +170,7 @@ class LookupSettings {
 ///   for `find` and `contains` where values are stored apart from their keys,
 ///   on pairs from 512 MiB with keys up to 4 bytes or narrow nodes, and
 ///   otherwise where all pivots are whole and nodes are narrow or keys take 512
-///   MiB;
+///   MiB; on RadixTree for values apart, and with nodes from 48 MiB;
 /// - nothing pinned: what is at the top stays in a GPU's caches anyway;
 /// - nothing that needs a promise.
 ///

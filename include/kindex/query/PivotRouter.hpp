@@ -158,16 +158,6 @@ struct Leaves {
     return {leaves, leaves * Size * entry_bytes <= size_type{128} << 20, how};
   }
 
-  /// Whether a lookup reads a value that lies apart from its key.
-  KOKKOS_FUNCTION static bool has_values_apart(bool finds,
-                                               const Entries& entries) {
-    if constexpr (is_aos) {
-      return false;
-    } else {
-      return finds && entries.values != nullptr;
-    }
-  }
-
   /// Whether partitions of a large batch gain below whole pivots. Measured on
   /// an H100: for values that lie apart from their keys; for pairs from 512
   /// MiB, except with keys of 8 bytes in wide nodes; for keys alone not in wide
@@ -179,7 +169,7 @@ struct Leaves {
     if constexpr (is_aos) {
       return is_large && (sizeof(Key) < 8 || lanes < 4);
     } else {
-      return has_values_apart(finds, entries) || lanes < 4 || is_large;
+      return (finds && entries.has_values_apart()) || lanes < 4 || is_large;
     }
   }
 

@@ -27,10 +27,12 @@ enum class RadixKind : std::uint8_t {
 /// How many forms there are.
 inline constexpr int radix_kinds = 6;
 
-/// A node with that many entries below, which so many lookups pass, has a child
-/// for each byte instead of the bytes of up to 48: one read, and nothing to
-/// count. There are few such nodes; all together, they take 1040 bytes or less
-/// for that many entries and level.
+/// A node with that many entries below, which so many lookups pass, is a
+/// Node256 also where it is a Node16 or Node48 by its children: they are read
+/// without bytes being counted before. (A Node4 is one sector of memory, or
+/// little more, with the children.) It costs one Node256 for that many entries
+/// and level, at most; and keys that are not there, but for their bytes down to
+/// such a node, are compared with those of a leaf.
 inline constexpr size_type radix_busy_entries = 8192;
 
 // ---- keys as bytes ----------------------------------------------------------
@@ -492,10 +494,13 @@ class RadixNodes {
     const int byte = form.byte(at.query, at.depth) & 255;
     const bool is_node256 = child.kind() == RadixKind::node256;
     const bool is_ranks = child.kind() == RadixKind::ranks;
-    if (is_node256)
+    // Behind a path, another byte decides.
+    if (child.has_path() || (!is_node256 && !is_ranks))
+      prefetch(&head(child));
+    else if (is_node256)
       prefetch(&node<RadixNode256>(node256, child).children[byte]);
-    if (is_ranks) prefetch(&node<RadixRanks>(ranks, child).block(byte));
-    if ((!is_node256 && !is_ranks) || child.has_path()) prefetch(&head(child));
+    else
+      prefetch(&node<RadixRanks>(ranks, child).block(byte));
     return true;
   }
 

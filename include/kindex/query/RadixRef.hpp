@@ -26,9 +26,6 @@ class RadixRef : public Base {
   static constexpr int most_lanes = 1;
   /// Not measured to pay.
   static constexpr bool sorting_pays = false;
-  /// Not measured to pay, and not for strings.
-  KOKKOS_FUNCTION bool partitioning_pays(bool /*finds*/) const { return false; }
-
   /// The positions of W keys: see RadixNodes::search.
   template <bool finds, class Group, class Top, class Key, int W>
   KOKKOS_FUNCTION void search(const Group&, const Top& top,
