@@ -1299,7 +1299,8 @@ def transfers_sections(results):
              "<p>“in”: page-locked memory, copy, search and copy back one after "
              "the other. “overlapped”: any memory, in buckets whose steps "
              "overlap; “direct”: the same from page-locked memory, which "
-             "takes no copies on the host. “of the link”: of what queries and results alone take "
+             "takes no copies on the host. “of the link”: of what queries and "
+             "results alone take "
              "from and to page-locked memory, both ways at once. “of the host”: "
              "of what the host’s part alone takes, where it ends the searches.</p>"
              + "".join(parts))]
