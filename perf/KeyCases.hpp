@@ -64,7 +64,8 @@ class CaseAdder {
       if (is_asked(Op::update, b_plus_tree))
         for (Change change : {Change::values, Change::entries})
           for (auto method :
-               {UpdateMethod::asynchronous, UpdateMethod::synchronised})
+               {UpdateMethod::asynchronous, UpdateMethod::synchronised,
+                UpdateMethod::in_place})
             for (std::uint64_t operations = 1;
                  operations <= std::min(most, most_operations(method));
                  operations *= 4)

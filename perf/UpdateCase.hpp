@@ -28,6 +28,17 @@ enum class Change {
 inline constexpr std::string_view change_names[] = {"values", "entries",
                                                     "insert", "erase"};
 
+/// The name of a method.
+constexpr std::string_view method_name(UpdateMethod method) {
+  switch (method) {
+    case UpdateMethod::automatic: return "automatic";
+    case UpdateMethod::asynchronous: return "asynchronous";
+    case UpdateMethod::synchronised: return "synchronised";
+    case UpdateMethod::in_place: return "in_place";
+  }
+  return "";
+}
+
 /// Operations of the largest batches by a method. One thread does groups of
 /// 2^14 one after the other: of more than a few it does as many per second, for
 /// seconds.
@@ -48,10 +59,9 @@ template <class S>
 std::string update_name(const S& subject, const UpdateCase& update) {
   return subject.key_name(name_of(Op::update), update.index) + "/change:" +
          std::string(change_names[static_cast<std::size_t>(update.change)]) +
-         (!update.has_methods ? ""
-          : update.method == UpdateMethod::synchronised
-              ? "/method:synchronised"
-              : "/method:asynchronous") +
+         (update.has_methods
+              ? "/method:" + std::string(method_name(update.method))
+              : "") +
          "/batch:" + std::to_string(update.operations);
 }
 
@@ -163,8 +173,12 @@ class HostUpdates {
         static_cast<double>(report_.deferred) / operations();
     state.counters["device_bytes_per_operation"] =
         static_cast<double>(report_.bytes_to_device) / operations();
+    state.counters["in_place"] =
+        static_cast<double>(report_.nodes_in_place) / operations();
+    // While others read.
     const bool is_synchronised = update_.method == UpdateMethod::synchronised;
     state.counters["automatic"] =
+        update_.method != UpdateMethod::in_place &&
         is_synchronised == (update_.operations <= Index::most_synchronised);
   }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <iterator>
@@ -186,8 +187,8 @@ std::vector<Key> draw(Pattern pattern, std::size_t n, std::size_t before,
 template <class P>
 void expect_traces(const std::vector<std::size_t>& sizes, std::size_t largest) {
   using Key = typename P::Key;
-  for (const auto method :
-       {UpdateMethod::asynchronous, UpdateMethod::synchronised})
+  for (const auto method : {UpdateMethod::asynchronous,
+                            UpdateMethod::synchronised, UpdateMethod::in_place})
     for (const auto pattern :
          {Pattern::random, Pattern::few, Pattern::ascending,
           Pattern::descending, Pattern::equal}) {
@@ -240,6 +241,7 @@ void expect_traces(const std::vector<std::size_t>& sizes, std::size_t largest) {
       all += pair.insert(rest, how);
       ASSERT_NO_FATAL_FAILURE(pair.expect_equal("refilled"));
       EXPECT_GT(all.leaves_written, 0u);
+      EXPECT_EQ(all.nodes_in_place > 0, method == UpdateMethod::in_place);
       if (pattern != Pattern::few && largest > 5000) {
         EXPECT_GT(all.leaf_splits * all.leaf_merges, 0u) << int(pattern);
       }
@@ -277,12 +279,76 @@ TYPED_TEST(RegularHybrids, TracesWithFloatingPointKeys) {
                                                              12000);
 }
 
+/// One method after the other, while snapshots of some versions are held.
+TYPED_TEST(RegularHybrids, MethodsTakeTurns) {
+  using Key = std::uint64_t;
+  using Both = typename TestFixture::template Both<Key>;
+  using Snapshot = typename decltype(Both::index)::Snapshot;
+  Both pair;
+  std::mt19937_64 rng(45);
+  pair.index = HybridTree<Key, TypeParam>(filled_to(0.5));
+  struct Held {
+    Snapshot snapshot;
+    std::vector<Key> keys;
+    std::vector<Value> values;
+  };
+  std::vector<Held> held;
+  UpdateReport all;
+  for (int step = 0; step < 150; ++step) {
+    const auto method =
+        std::array{UpdateMethod::asynchronous, UpdateMethod::synchronised,
+                   UpdateMethod::in_place, UpdateMethod::automatic,
+                   UpdateMethod::in_place}[rng() % 5];
+    const auto how = by(method, 700);
+    const std::size_t n = std::array{1, 5, 300, 2500}[rng() % 4];
+    std::vector<Key> keys(n);
+    for (Key& key : keys) key = rng() % 40000;
+    const bool nobody_reads = held.empty();
+    const auto kind = rng() % 5;
+    const auto report = kind < (step < 90 ? 3 : 1) ? pair.insert(keys, how)
+                        : kind < 4                 ? pair.erase(keys, how)
+                                                   : pair.update(keys, how);
+    all += report;
+    if (!nobody_reads || method == UpdateMethod::asynchronous) {
+      EXPECT_EQ(report.nodes_in_place, 0u);
+    }
+    const std::string when = "step " + std::to_string(step);
+    if (step % 10 == 0) ASSERT_NO_FATAL_FAILURE(pair.expect_equal(when));
+    ASSERT_NO_FATAL_FAILURE(pair.expect_same_on_device(when));
+    if (rng() % 8 == 0) {
+      Held& one = held.emplace_back();
+      one.snapshot = pair.index.snapshot();
+      for (const auto& [key, value] : pair.expected) {
+        one.keys.push_back(key);
+        one.values.push_back(value);
+      }
+    }
+    if (rng() % 6 == 0) {
+      // Versions of which some are older than the newest.
+      for (const Held& one : held) {
+        const auto hits = one.snapshot.range(
+            TypeParam{}, to_device<Host>(std::vector<Key>{0}),
+            to_device<Host>(std::vector<Key>{40000}), kindex::with_keys);
+        ASSERT_TRUE(to_host(hits.keys) == one.keys) << when;
+        ASSERT_TRUE(to_host(hits.values) == one.values) << when;
+      }
+      // The newest, the oldest, or all.
+      if (rng() % 3 == 0 && !held.empty()) held.pop_back();
+      if (rng() % 3 == 0 && !held.empty()) held.erase(held.begin());
+      if (rng() % 2 == 0) held.clear();
+    }
+  }
+  ASSERT_NO_FATAL_FAILURE(pair.expect_equal("in the end"));
+  EXPECT_GT(all.nodes_in_place, 100u);
+  EXPECT_GT(all.leaf_splits * all.leaf_merges, 0u);
+}
+
 /// Groups that are just full or just not, and batches far larger than the tree.
 TYPED_TEST(RegularHybrids, BatchesOfAllSizes) {
   using Both = typename TestFixture::template Both<std::uint64_t>;
   for (const auto method :
        {UpdateMethod::asynchronous, UpdateMethod::synchronised,
-        UpdateMethod::automatic})
+        UpdateMethod::in_place, UpdateMethod::automatic})
     for (const std::size_t n :
          {std::size_t{1}, std::size_t{7}, std::size_t{16383},
           std::size_t{16384}, std::size_t{16385}, std::size_t{100000}}) {
@@ -485,7 +551,8 @@ TEST(RegularBPlusTree, SameInAllWays) {
 /// The result of a batch is that of its operations one after the other.
 TEST(RegularBPlusTree, OneKeyManyTimesInABatch) {
   for (const auto method :
-       {UpdateMethod::asynchronous, UpdateMethod::synchronised}) {
+       {UpdateMethod::asynchronous, UpdateMethod::synchronised,
+        UpdateMethod::in_place}) {
     Pair<Tree<std::int32_t>> pair;
     const auto how = by(method, 100);
     std::vector<std::int32_t> keys;
@@ -507,7 +574,8 @@ TEST(RegularBPlusTree, OneKeyManyTimesInABatch) {
 /// More equal keys than a leaf has places, between others.
 TEST(RegularBPlusTree, DuplicatesLongerThanALeaf) {
   for (const auto method :
-       {UpdateMethod::asynchronous, UpdateMethod::synchronised}) {
+       {UpdateMethod::asynchronous, UpdateMethod::synchronised,
+        UpdateMethod::in_place}) {
     Pair<Tree<std::int32_t>> pair;
     const auto how = by(method, 1500);
     std::mt19937_64 rng(9);
@@ -630,6 +698,91 @@ TEST(RegularBPlusTree, NodesSplitAndJoin) {
   pair.erase(some, how);
   EXPECT_EQ(pair.index.height(), 1);
   ASSERT_NO_FATAL_FAILURE(pair.expect_equal("a leaf"));
+}
+
+/// What is written where it is, and what is not, by count.
+TYPED_TEST(RegularHybrids, NodesChangeInPlace) {
+  using Key = std::uint64_t;
+  using Index = HybridTree<Key, TypeParam>;
+  constexpr int leaf = Index::leaf_entries;
+  static_assert(leaf == 512 && Index::fan_out == 64);
+  const auto how = by(UpdateMethod::in_place);
+  typename TestFixture::template Both<Key> pair;
+  // A root above 3 nodes above 150 leaves, each full but for one place.
+  std::vector<Key> keys;
+  for (Key i = 0; i < 150 * (leaf - 1); ++i) keys.push_back(10 * i);
+  for (const auto key : keys) pair.expected.emplace(key, pair.next++);
+  pair.index = Index(TypeParam{}, kindex::sorted, to_device<Host>(keys),
+                     kindex::Check::on, filled_to((leaf - 1 + 0.5) / leaf));
+  --pair.next;
+  ASSERT_EQ(pair.index.height(), 3);
+  const auto position = [&](Key key) {
+    const auto ref = pair.index.ref();
+    return ref.position_of(ref.lower_bound(key));
+  };
+  const auto expect = [&](const UpdateReport& report, size_type in_place,
+                          size_type leaves, size_type inner, const char* when) {
+    EXPECT_EQ(report.nodes_in_place, in_place) << when;
+    EXPECT_EQ(report.leaves_written, leaves) << when;
+    EXPECT_EQ(report.inner_nodes_written, inner) << when;
+    const bool has_values_only = report.entries_updated > 0;
+    EXPECT_EQ(report.bytes_to_device > 0, leaves > 0 && !has_values_only)
+        << when;
+    ASSERT_NO_FATAL_FAILURE(pair.expect_equal(when));
+  };
+  // Values, in two leaves: no key moves.
+  const size_type before = position(keys[5 * leaf]);
+  expect(pair.update({keys[3], keys[5 * leaf], 7}, how), 2, 2, 0, "values");
+  EXPECT_EQ(position(keys[5 * leaf]), before);
+  // There is a place, and the leaf's largest key stays.
+  expect(pair.insert({keys[5 * leaf] - 1}, how), 1, 1, 0, "inserted");
+  EXPECT_EQ(position(keys[5 * leaf]), before + 1);
+  // The largest key of a leaf is one of its parent's.
+  const Key largest = keys[leaf - 2];
+  expect(pair.erase({largest}, how), 2, 1, 1, "largest erased");
+  // That of the last leaf below a node is one of the node above, too: 50 each.
+  const Key last = keys[50 * (leaf - 1) - 1];
+  expect(pair.erase({last}, how), 3, 1, 2, "last of a node");
+  // Above all.
+  expect(pair.insert({keys.back() + 1}, how), 3, 1, 2, "above all");
+  // What is not there.
+  expect(pair.erase({1, 2, 3}, how), 0, 0, 0, "nothing");
+  expect(pair.update({1, 2, 3}, how), 0, 0, 0, "nothing");
+  // Two leaves for one that is full: only they are in other places.
+  auto report = pair.insert({keys[5 * leaf] - 2, keys[5 * leaf] - 3}, how);
+  EXPECT_EQ(report.leaf_splits, 1u);
+  EXPECT_EQ(report.deferred, 2u);
+  expect(report, 1, 2, 1, "split");
+  // One that is emptied, the next that shares with a third: all but their
+  // parent are in other places.
+  std::vector<Key> some(keys.begin() + 60 * (leaf - 1),
+                        keys.begin() + 62 * (leaf - 1) - 50);
+  report = pair.erase(some, how);
+  EXPECT_EQ(report.leaf_merges, 1u);
+  EXPECT_EQ(report.leaf_splits, 0u);
+  expect(report, 1, 2, 1, "joined");
+
+  // Whoever reads, whatever version: nothing is written where it is.
+  {
+    const auto newest = pair.index.snapshot();
+    const auto value = newest.ref().find(keys[3]);
+    report = pair.update({keys[3]}, how);
+    EXPECT_EQ(report.nodes_in_place, 0u);
+    const auto copy = newest;
+    report = pair.update({keys[3]}, by(UpdateMethod::automatic));
+    EXPECT_EQ(report.nodes_in_place, 0u);
+    EXPECT_EQ(copy.ref().find(keys[3]), value);
+    EXPECT_EQ(pair.index.ref().find(keys[3]), pair.next);
+  }
+  report = pair.update({keys[3]}, by(UpdateMethod::automatic));
+  EXPECT_EQ(report.nodes_in_place, 1u);
+  // A root that splits is a new one.
+  std::vector<Key> many;
+  for (Key i = 0; i < 70 * 70 * leaf; ++i) many.push_back(10 * i + 5);
+  report = pair.insert(many, how);
+  EXPECT_EQ(report.nodes_in_place, 0u);
+  EXPECT_EQ(pair.index.height(), 4);
+  ASSERT_NO_FATAL_FAILURE(pair.expect_equal("higher"));
 }
 
 /// Nearly all of a batch is resolved in leaves.
@@ -822,6 +975,14 @@ TYPED_TEST(RegularHybrids, ReadersDuringAsynchronousUpdates) {
   expect_readers_are_right<Index, Exec>(UpdateMethod::asynchronous, 1 << 14);
 }
 
+/// Which wait, or are waited for by none.
+TYPED_TEST(RegularHybrids, ReadersDuringUpdatesInPlace) {
+  using Exec = TypeParam;
+  using Index = HybridTree<std::uint64_t, Exec>;
+  expect_readers_are_right<Index, Exec>(UpdateMethod::in_place, 1 << 14);
+  expect_readers_are_right<Index, Exec>(UpdateMethod::automatic, 1 << 14);
+}
+
 TEST(RegularBPlusTree, ReadersOnTheHost) {
   expect_readers_are_right<Tree<std::int32_t>, Host>(UpdateMethod::synchronised,
                                                      300);
@@ -888,7 +1049,8 @@ TYPED_TEST(RegularHybrids, RefuseBadInput) {
   const auto few = to_device<Host>(std::vector<Value>(99, 1));
   const auto good = to_device<Host>(std::vector<double>(100, 1));
   for (const auto method :
-       {UpdateMethod::asynchronous, UpdateMethod::synchronised}) {
+       {UpdateMethod::asynchronous, UpdateMethod::synchronised,
+        UpdateMethod::in_place}) {
     const auto how = by(method, 10);
     const std::string at = "keys(71) is not a number";
     expect_error([&] { pair.index.insert(Exec{}, bad, values, how); },
@@ -943,8 +1105,8 @@ TYPED_TEST(RegularHybrids, MemoryRunsOut) {
   const auto more = draw<Key>(Pattern::random, 2000, 0, rng);
   const auto device_more = to_device<Host>(more);
   for (const auto how :
-       {by(UpdateMethod::asynchronous), by(UpdateMethod::synchronised),
-        by(UpdateMethod::synchronised, 500)}) {
+       {by(UpdateMethod::asynchronous), by(UpdateMethod::in_place),
+        by(UpdateMethod::synchronised), by(UpdateMethod::synchronised, 500)}) {
     int failures = 0;
     for (bool failed = true; failed; ++failures) {
       build();

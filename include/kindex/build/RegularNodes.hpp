@@ -35,6 +35,7 @@ struct UpdateReport {
   size_type leaf_splits = 0;  ///< leaves more, by splits
   size_type leaf_merges = 0;  ///< leaves less, joined with others or emptied
   size_type inner_nodes_written = 0;  ///< without those of leaves
+  size_type nodes_in_place = 0;       ///< of all those, written where they were
   size_type inner_splits = 0;         ///< the same of inner nodes
   size_type inner_merges = 0;         ///< the same of inner nodes
   size_type bytes_to_device = 0;      ///< of inner nodes
@@ -47,8 +48,8 @@ struct UpdateReport {
           &UpdateReport::groups, &UpdateReport::deferred,
           &UpdateReport::leaves_written, &UpdateReport::leaf_splits,
           &UpdateReport::leaf_merges, &UpdateReport::inner_nodes_written,
-          &UpdateReport::inner_splits, &UpdateReport::inner_merges,
-          &UpdateReport::bytes_to_device})
+          &UpdateReport::nodes_in_place, &UpdateReport::inner_splits,
+          &UpdateReport::inner_merges, &UpdateReport::bytes_to_device})
       this->*field += more.*field;
     return *this;
   }
@@ -73,6 +74,12 @@ struct RegularPools {
   Array<Key> inner;                   ///< keys of inner nodes
   Array<std::uint32_t> children;      ///< of inner nodes
   Array<std::uint32_t> child_counts;  ///< number of children, per inner node
+
+  /// Whether these are the same arrays.
+  bool is_same(const RegularPools& other) const {
+    return keys.data() == other.keys.data() &&
+           inner.data() == other.inner.data();
+  }
 
   /// Leaves for which there is room.
   size_type leaves() const { return entries.extent(0); }
@@ -119,20 +126,30 @@ struct RegularPools {
                : largest(height - 1, children_of(node)[child]);
   }
 
-  /// Completes a leaf whose entries are written.
-  void seal_leaf(size_type leaf, size_type count) const {
+  /// The last key of each line of a leaf but the last that has any, above
+  /// them the type's largest.
+  Key* last_of_lines(size_type leaf) const {
+    return last.data() + leaf * Shape::last_node_keys +
+           (Shape::last_lines > 1 ? Shape::line_keys : 0);
+  }
+
+  /// Completes a leaf whose entries are written, from `first` on if those
+  /// before are what they were.
+  void seal_leaf(size_type leaf, size_type count, size_type first = 0) const {
     entries(leaf) = static_cast<std::uint32_t>(count);
     Key* const k = leaf_keys(leaf);
     constexpr size_type line = Shape::line_keys;
     const size_type lines = (count + line - 1) / line;
     std::fill(k + count, k + lines * line, KeyTraits<Key>::highest());
-    Key* const node = last.data() + leaf * Shape::last_node_keys;
-    Key* const of_lines = node + (Shape::last_lines > 1 ? line : 0);
-    for (size_type i = 0; i < Shape::leaf_lines; ++i)
+    Key* const of_lines = last_of_lines(leaf);
+    // What was the last line has no key there.
+    const size_type first_line = first / line - (first >= line ? 1 : 0);
+    for (size_type i = first_line; i < Shape::leaf_lines; ++i)
       of_lines[i] =
           i + 1 < lines ? k[(i + 1) * line - 1] : KeyTraits<Key>::highest();
     if constexpr (Shape::last_lines > 1)
-      write_first_line(node, Shape::last_lines);
+      write_first_line(last.data() + leaf * Shape::last_node_keys,
+                       Shape::last_lines);
   }
 
   /// Completes an inner node whose children and separators are written.
@@ -185,8 +202,15 @@ struct RegularDraft {
   RegularTop top;
   bool is_new = false;  ///< whether it is another one than that before
   std::vector<std::uint32_t> new_leaves, new_inner;    ///< written for it
+  std::vector<std::uint32_t> kept_leaves, kept_inner;  ///< written in place
   std::vector<std::uint32_t> gone_leaves, gone_inner;  ///< not in it any more
   UpdateReport report;
+};
+
+/// Where a batch writes nodes that change.
+enum class RegularPlaces {
+  others,   ///< all in other places, so that earlier versions stay
+  the_same  ///< where they are, but for those that split or join
 };
 
 /// Numbers of nodes of a pool that are in use.
@@ -238,6 +262,10 @@ class RegularNumbers {
 /// than it holds becomes several, equally full to three quarters; one with less
 /// than a quarter is joined with a neighbour below the same parent.
 ///
+/// Where nobody reads, nodes that neither split nor join are written where they
+/// are instead, and those above them only where a largest key or a child
+/// changes. All of it is planned, and room made, before the first is written.
+///
 /// Separators are exact: the largest key below. So a lookup never has to go on
 /// to the next leaf, though there are no links.
 template <class Key, class Value>
@@ -271,7 +299,7 @@ class RegularEditor {
         [&](RegularDraft& draft) { build_into(draft, entries, fill, loop); });
   }
 
-  /// The tree after a batch of operations on `top`.
+  /// The tree after a batch of operations on `top`, in other places than that.
   RegularDraft apply(const RegularTop& top, const Operations& operations,
                      const HostLoop& loop) {
     return guarded([&](RegularDraft& draft) {
@@ -279,7 +307,9 @@ class RegularEditor {
       draft.report.operations = operations.size;
       if (operations.size == 0) return;
       if (top.size > 0) {
-        Batch(*this, draft, operations, loop).run();
+        Batch batch(*this, draft, operations, loop, RegularPlaces::others);
+        batch.plan();
+        batch.write();
       } else if (operations.change == RegularChange::insert) {
         // Only read.
         build_into(draft,
@@ -289,6 +319,41 @@ class RegularEditor {
         draft.report.entries_added = operations.size;
       }
     });
+  }
+
+  /// Makes the tree `top`, which has entries, that after a batch, where it is.
+  /// Returns false, and has done nothing, where its root splits or goes.
+  ///
+  /// \param ready called before the first write: what may throw is there, and
+  ///   before. Not where no more than values change.
+  template <class Ready>
+  bool apply_in_place(RegularDraft& draft, const RegularTop& top,
+                      const Operations& operations, const HostLoop& loop,
+                      const Ready& ready) {
+    bool is_done = false;
+    draft = guarded([&](RegularDraft& made) {
+      made.top = top;
+      made.report.operations = operations.size;
+      Batch batch(*this, made, operations, loop, RegularPlaces::the_same);
+      if (operations.change == RegularChange::update) {
+        batch.write_values();
+        is_done = true;
+      } else if (batch.plan()) {
+        if (batch.changes_nodes()) ready(made);
+        batch.write_in_place();
+        is_done = true;
+      } else {
+        roll_back(made);
+        made = RegularDraft{};
+      }
+    });
+    return is_done;
+  }
+
+  /// Takes back the nodes that a draft made in place has no more.
+  void settle(const RegularDraft& draft) {
+    leaf_numbers_.give_back(draft.gone_leaves);
+    inner_numbers_.give_back(draft.gone_inner);
   }
 
   /// Forgets a draft that nobody has seen, the newest of all.
@@ -307,6 +372,10 @@ class RegularEditor {
 
   /// Forgets the newest call of retire.
   void unretire() { retired_.pop_back(); }
+
+  /// Whether no version in use but the newest has nodes of its own: after
+  /// reclaim.
+  bool has_one_version() const { return retired_.empty(); }
 
   /// Takes back nodes that no version in use has.
   void reclaim() {
@@ -336,9 +405,15 @@ class RegularEditor {
     RegularDraft draft;
     try {
       make(draft);
-      draft.is_new = !draft.new_leaves.empty() || !draft.gone_leaves.empty();
-      draft.report.leaves_written = draft.new_leaves.size();
-      draft.report.inner_nodes_written = draft.new_inner.size();
+      draft.is_new = !draft.new_leaves.empty() || !draft.gone_leaves.empty() ||
+                     !draft.kept_leaves.empty();
+      UpdateReport& report = draft.report;
+      report.leaves_written =
+          draft.new_leaves.size() + draft.kept_leaves.size();
+      report.inner_nodes_written =
+          draft.new_inner.size() + draft.kept_inner.size();
+      report.nodes_in_place =
+          draft.kept_leaves.size() + draft.kept_inner.size();
     } catch (...) {
       roll_back(draft);
       throw;
@@ -482,25 +557,45 @@ template <class Key, class Value>
 class RegularEditor<Key, Value>::Batch {
  public:
   Batch(RegularEditor& editor, RegularDraft& draft,
-        const Operations& operations, const HostLoop& loop)
+        const Operations& operations, const HostLoop& loop,
+        RegularPlaces places)
       : editor_(editor),
         draft_(draft),
         operations_(operations),
         loop_(loop),
-        root_(draft.top.root) {}
+        in_place_(places == RegularPlaces::the_same),
+        root_(draft.top.root),
+        levels_(draft.top.height + 2) {}
 
-  void run() {
+  /// Finds out which nodes change, and makes room for new ones. Returns false
+  /// where nodes are to be written in place, but the root is not.
+  bool plan() {
+    lead_down();
+    count_in_leaves();
     const int height = draft_.top.height;
-    std::vector<Level> levels(height + 1);
-    levels[height].touched = {{root_, 0, 0, operations_.size}};
-    levels[height].first = {0, 1};
-    for (int h = height; h > 0; --h) lead_down(levels[h], levels[h - 1]);
-    count_in_leaves(levels[0]);
-    for (int h = 0; h < height; ++h) rewrite(h, levels[h], &levels[h + 1]);
-    Level above;
-    rewrite(height, levels[height], &above);
-    if (above.changed.empty() || above.changed[0] == 0) return;
+    for (int h = 0; h <= height; ++h) plan(h);
+    return !in_place_ || levels_[height + 1].dirty[0] == 0;
+  }
+
+  /// Whether anything is written.
+  bool changes_nodes() const {
+    const auto& dirty = levels_[0].dirty;
+    return std::find(dirty.begin(), dirty.end(), 1) != dirty.end();
+  }
+
+  /// Writes what is planned in place: nothing may fail any more.
+  void write_in_place() noexcept {
+    for (int h = 0; h <= draft_.top.height; ++h) write(h);
+    editor_.find_last_leaf(draft_.top);
+  }
+
+  /// Writes what is planned, and what it needs above that.
+  void write() {
     RegularTop& top = draft_.top;
+    const int height = top.height;
+    for (int h = 0; h <= height; ++h) write(h);
+    Level& above = levels_[height + 1];
+    if (above.dirty[0] == 0) return;
     auto& roots = above.children;
     if (roots.empty()) {
       top = {};
@@ -517,6 +612,27 @@ class RegularEditor<Key, Value>::Batch {
     editor_.find_last_leaf(top);
   }
 
+  /// Writes new values in place, which changes no node.
+  void write_values() {
+    lead_down();
+    const auto& touched = levels_[0].touched;
+    std::vector<size_type> hits(touched.size());
+    draft_.kept_leaves.reserve(touched.size());
+    loop_("write_values", touched.size(), [&](size_type t) {
+      fetch_ahead(t);
+      const Touched& leaf = touched[t];
+      Value* const values = editor_.pools_.leaf_values(leaf.node);
+      hits[t] =
+          for_each_hit(leaf, [&](size_type o, size_type from, size_type to) {
+            while (from < to) values[from++] = operations_.values[o];
+          });
+    });
+    for (size_type t = 0; t < touched.size(); ++t) {
+      draft_.report.entries_updated += hits[t];
+      if (hits[t] > 0) draft_.kept_leaves.push_back(touched[t].node);
+    }
+  }
+
  private:
   /// A node with operations below it.
   struct Touched {
@@ -525,32 +641,46 @@ class RegularEditor<Key, Value>::Batch {
     size_type begin, end;  ///< its operations
   };
 
-  /// The touched nodes of a level.
-  struct Level {
-    std::vector<Touched> touched;
-    std::vector<size_type> first;  ///< of each touched parent, and past-last
-    std::vector<unsigned char> changed;
-    std::vector<size_type> counts;  ///< entries, or children, after the batch
-    /// New children of those that changed, from `first_child` on.
-    std::vector<size_type> first_child;
-    std::vector<Child> children;
-  };
-
   /// Neighbours below the same parent: kept as they are if not `dirty`, then
-  /// it is one, else written as `nodes` new ones.
+  /// it is one, else written as `nodes` nodes.
   struct Cluster {
     std::uint32_t first, last;  ///< children of the parent, past-last
     std::uint32_t touched;      ///< the first touched from `first` on
     std::uint32_t sources;      ///< children that are not empty
     size_type total;            ///< entries, or children, of all
     size_type nodes;
-    size_type number;  ///< its first new node among those of the level
+    size_type number;  ///< its first node among those that the level writes
     bool dirty;
   };
 
+  /// How the children of a parent are divided into clusters.
   struct Plan {
     size_type first_cluster = 0, clusters = 0;
-    size_type new_nodes = 0, children = 0;
+    size_type children = 0;  ///< afterwards
+  };
+
+  /// A cluster to write.
+  struct Job {
+    size_type parent, cluster;
+  };
+
+  /// The touched nodes of a level.
+  struct Level {
+    std::vector<Touched> touched;
+    std::vector<size_type> first;  ///< of each touched parent, and past-last
+    std::vector<unsigned char> dirty;  ///< whether it has to be written
+    /// Whether its largest key may change, of those that are dirty.
+    std::vector<unsigned char> tops_change;
+    std::vector<size_type> counts;  ///< entries, or children, after the batch
+    /// New children of those that are dirty, from `first_child` on.
+    std::vector<size_type> first_child;
+    std::vector<Child> children;
+
+    // What becomes of its nodes and their neighbours.
+    std::vector<Plan> plans;  ///< of touched parents
+    std::vector<Cluster> clusters;
+    std::vector<Job> jobs;
+    std::vector<Child> written;  ///< by the jobs
   };
 
   static bool inserts(const Operations& o) {
@@ -595,6 +725,13 @@ class RegularEditor<Key, Value>::Batch {
     }
   }
 
+  void lead_down() {
+    const int height = draft_.top.height;
+    levels_[height].touched = {{root_, 0, 0, operations_.size}};
+    levels_[height].first = {0, 1};
+    for (int h = height; h > 0; --h) lead_down(levels_[h], levels_[h - 1]);
+  }
+
   void lead_down(const Level& parents, Level& below) const {
     const size_type n = parents.touched.size();
     below.first.assign(n + 1, 0);
@@ -619,16 +756,53 @@ class RegularEditor<Key, Value>::Batch {
 
   // ---- leaves ---------------------------------------------------------------
 
-  void count_in_leaves(Level& leaves) {
+  /// Has a host fetch what searches in leaves after leaf `t` read: nodes above
+  /// one, and lines of another, whose node has come by now.
+  void fetch_ahead(size_type t) const {
+    const auto& touched = levels_[0].touched;
+    const Pools& pools = editor_.pools_;
+    if (t + 8 < touched.size()) {
+      const size_type leaf = touched[t + 8].node;
+      const Key* const node = pools.last.data() + leaf * Shape::last_node_keys;
+      for (int line = 0; line < Shape::last_node_lines; ++line)
+        query::prefetch(node + line * Shape::line_keys);
+      query::prefetch(&pools.entries(leaf));
+    }
+    if (t + 4 >= touched.size()) return;
+    const Touched& next = touched[t + 4];
+    // Of more, the last ones come while the first are searched.
+    const size_type end = std::min(next.end, next.begin + 4);
+    for (size_type o = next.begin; o < end; ++o) {
+      const size_type line = line_in<false>(next.node, pools.entries(next.node),
+                                            operations_.keys[o]);
+      query::prefetch(pools.leaf_keys(next.node) + line);
+      query::prefetch(pools.leaf_values(next.node) + line);
+    }
+  }
+
+  void count_in_leaves() {
+    Level& leaves = levels_[0];
     const size_type n = leaves.touched.size();
-    leaves.changed.assign(n, 0);
+    leaves.dirty.assign(n, 0);
+    leaves.tops_change.assign(n, 0);
     leaves.counts.assign(n, 0);
     std::vector<size_type> hits(n);
     loop_("count_in_leaves", n, [&](size_type t) {
       const Touched& leaf = leaves.touched[t];
       const size_type before = editor_.pools_.entries(leaf.node);
-      hits[t] = inserts(operations_) ? leaf.end - leaf.begin : hits_in(leaf);
-      leaves.changed[t] = hits[t] > 0;
+      if (inserts(operations_)) {
+        hits[t] = leaf.end - leaf.begin;
+        // Elsewhere, a separator is above what comes.
+        leaves.tops_change[t] = leaf.node == draft_.top.last_leaf &&
+                                editor_.pools_.largest(0, leaf.node) <
+                                    operations_.keys[leaf.end - 1];
+      } else {
+        fetch_ahead(t);
+        hits[t] = for_each_hit(leaf, [&](size_type, size_type, size_type to) {
+          if (to == before) leaves.tops_change[t] = 1;
+        });
+      }
+      leaves.dirty[t] = hits[t] > 0;
       leaves.counts[t] =
           operations_.change == RegularChange::insert  ? before + hits[t]
           : operations_.change == RegularChange::erase ? before - hits[t]
@@ -650,20 +824,98 @@ class RegularEditor<Key, Value>::Batch {
     }
   }
 
-  /// Entries of a leaf that equal an operation's key.
-  size_type hits_in(const Touched& leaf) const {
+  template <bool above>
+  static size_type place_among(const Key* keys, size_type n, const Key& key) {
+    return static_cast<size_type>(
+        (above ? std::upper_bound(keys, keys + n, key)
+               : std::lower_bound(keys, keys + n, key)) -
+        keys);
+  }
+
+  /// Where the line begins that has the first key of a leaf of `count` entries
+  /// that is not below `key`, or the first above it; or the last line.
+  template <bool above>
+  size_type line_in(std::uint32_t leaf, size_type count, const Key& key) const {
+    constexpr size_type line = Shape::line_keys;
+    return line * place_among<above>(editor_.pools_.last_of_lines(leaf),
+                                     (count - 1) / line, key);
+  }
+
+  /// The place of that key, `count` where there is none.
+  template <bool above>
+  size_type place_in(std::uint32_t leaf, size_type count,
+                     const Key& key) const {
+    constexpr size_type line = Shape::line_keys;
+    const size_type begin = line_in<above>(leaf, count, key);
+    return begin + place_among<above>(editor_.pools_.leaf_keys(leaf) + begin,
+                                      std::min(line, count - begin), key);
+  }
+
+  /// Calls `visit(o, from, to)` for the entries of a leaf that equal an
+  /// operation's key, and the last such operation. Returns how many they are.
+  template <class Visit>
+  size_type for_each_hit(const Touched& leaf, const Visit& visit) const {
     const Key* const keys = editor_.pools_.leaf_keys(leaf.node);
-    const Key* const end = keys + editor_.pools_.entries(leaf.node);
-    const Key* at = keys;
+    const size_type count = editor_.pools_.entries(leaf.node);
     size_type hits = 0;
-    for (size_type o = leaf.begin; o < leaf.end && at < end; ++o) {
-      // Of equal ones, all but the first find nothing more.
-      at = std::lower_bound(at, end, operations_.keys[o]);
-      const Key* const behind = std::upper_bound(at, end, operations_.keys[o]);
-      hits += static_cast<size_type>(behind - at);
-      at = behind;
+    for (size_type o = leaf.begin; o < leaf.end; ++o) {
+      const Key key = operations_.keys[o];
+      if (o + 1 < leaf.end && operations_.keys[o + 1] == key) continue;
+      const size_type from = place_in<false>(leaf.node, count, key);
+      if (from == count) break;
+      if (!(keys[from] == key)) continue;
+      const bool is_one = from + 1 == count || !(keys[from + 1] == key);
+      const size_type to =
+          is_one ? from + 1 : place_in<true>(leaf.node, count, key);
+      visit(o, from, to);
+      hits += to - from;
     }
     return hits;
+  }
+
+  /// Inserts into a leaf that has room, from behind.
+  void insert_in_place(const Touched& leaf) const {
+    const Pools& pools = editor_.pools_;
+    Key* const keys = pools.leaf_keys(leaf.node);
+    Value* const values = pools.leaf_values(leaf.node);
+    size_type end = pools.entries(leaf.node);  // of what is not moved yet
+    const size_type count = end + leaf.end - leaf.begin;
+    for (size_type o = leaf.end; o-- > leaf.begin;) {
+      const size_type place =
+          end == 0 ? 0 : place_in<true>(leaf.node, end, operations_.keys[o]);
+      const size_type shift = o + 1 - leaf.begin;
+      std::copy_backward(keys + place, keys + end, keys + end + shift);
+      std::copy_backward(values + place, values + end, values + end + shift);
+      keys[place + shift - 1] = operations_.keys[o];
+      values[place + shift - 1] = operations_.values[o];
+      end = place;
+    }
+    pools.seal_leaf(leaf.node, count, end);
+  }
+
+  /// Erases from a leaf, of which something is left.
+  void erase_in_place(const Touched& leaf) const {
+    const Pools& pools = editor_.pools_;
+    Key* const keys = pools.leaf_keys(leaf.node);
+    Value* const values = pools.leaf_values(leaf.node);
+    const size_type before = pools.entries(leaf.node);
+    size_type first = before;  // that is erased
+    size_type end = 0;         // of what is in place
+    size_type from = 0;        // what is to be moved there
+    const auto move_up_to = [&](size_type to) {
+      if (end < from) {
+        std::copy(keys + from, keys + to, keys + end);
+        std::copy(values + from, values + to, values + end);
+      }
+      end += to - from;
+    };
+    for_each_hit(leaf, [&](size_type, size_type hit, size_type behind) {
+      first = std::min(first, hit);
+      move_up_to(hit);
+      from = behind;
+    });
+    move_up_to(before);
+    pools.seal_leaf(leaf.node, end, first);
   }
 
   /// Calls `emit(key, value)` for the entries of a leaf after its operations.
@@ -741,11 +993,18 @@ class RegularEditor<Key, Value>::Batch {
     bool is_root_ = false;
   };
 
-  Sources sources_of(int height, const Level& level, const Level& parents,
-                     size_type p) const {
+  /// Of touched parent `p` of a level.
+  Sources sources_of(int height, size_type p) const {
+    const Level& parents = levels_[height + 1];
     const bool is_root = parents.touched.empty();
-    return Sources(*this, height, level,
+    return Sources(*this, height, levels_[height],
                    is_root ? nullptr : &parents.touched[p], p);
+  }
+
+  /// Whether a cluster is written where it is.
+  bool stays(const Cluster& cluster) const {
+    return in_place_ && cluster.dirty && cluster.sources == 1 &&
+           cluster.nodes == 1;
   }
 
   /// Divides the children of a parent into clusters.
@@ -758,7 +1017,7 @@ class RegularEditor<Key, Value>::Batch {
     for (std::uint32_t slot = 0; slot < sources.count(); ++slot) {
       const bool is_touched = sources.is_at(t, slot);
       const size_type size = sources.size(t, slot);
-      const bool dirty = is_touched && level.changed[t] != 0;
+      const bool dirty = is_touched && level.dirty[t] != 0;
       Cluster* const last =
           plan.clusters > 0 ? &clusters[plan.clusters - 1] : nullptr;
       if (size > 0) {
@@ -791,92 +1050,139 @@ class RegularEditor<Key, Value>::Batch {
       if (cluster.dirty) {
         cluster.nodes =
             cluster.total <= capacity ? 1 : (cluster.total + full - 1) / full;
-        plan.new_nodes += cluster.nodes;
       }
       plan.children += cluster.nodes;
     }
     return plan;
   }
 
-  /// Writes the nodes of a level that change, and the new children of their
-  /// parents.
-  void rewrite(int height, const Level& level, Level* parents) {
+  /// Plans what becomes of the nodes of a level, which numbers they have, and
+  /// which of their parents change.
+  void plan(int height) {
+    Level& level = levels_[height];
+    Level& parents = levels_[height + 1];
     const size_type n = level.first.size() - 1;
-    parents->changed.assign(n, 0);
-    parents->counts.assign(n, 0);
-    parents->first_child.assign(n + 1, 0);
-    std::vector<Plan> plans(n);
+    parents.dirty.assign(n, 0);
+    parents.tops_change.assign(n, 0);
+    parents.counts.assign(n, 0);
+    parents.first_child.assign(n + 1, 0);
+    level.plans.resize(n);
+    const bool is_root = parents.touched.empty();
+    std::vector<unsigned char> has_dirty(n, 0);
     size_type most = 0;
     for (size_type p = 0; p < n; ++p) {
-      plans[p].first_cluster = most;
+      level.plans[p].first_cluster = most;
       for (size_type t = level.first[p]; t < level.first[p + 1]; ++t)
-        parents->changed[p] |= level.changed[t];
-      parents->counts[p] = sources_of(height, level, *parents, p).count();
-      most += parents->changed[p] != 0 ? parents->counts[p] : 0;
+        has_dirty[p] |= level.dirty[t];
+      parents.counts[p] = sources_of(height, p).count();
+      most += has_dirty[p] != 0 ? parents.counts[p] : 0;
     }
-    std::vector<Cluster> clusters(most);
+    level.clusters.resize(most);
     loop_("plan_nodes", n, [&](size_type p) {
-      if (parents->changed[p] == 0) return;
-      const size_type first = plans[p].first_cluster;
-      plans[p] = plan_of(height, level, sources_of(height, level, *parents, p),
-                         clusters.data() + first);
-      plans[p].first_cluster = first;
-      parents->counts[p] = plans[p].children;
+      if (has_dirty[p] == 0) return;
+      const size_type first = level.plans[p].first_cluster;
+      Plan& plan = level.plans[p];
+      plan = plan_of(height, level, sources_of(height, p),
+                     level.clusters.data() + first);
+      plan.first_cluster = first;
+      parents.counts[p] = plan.children;
+      for (size_type c = 0; c < plan.clusters; ++c) {
+        const Cluster& cluster = level.clusters[first + c];
+        const bool is_last = c + 1 == plan.clusters;
+        const bool is_new_to_parent =
+            cluster.dirty &&
+            (!stays(cluster) ||
+             (level.tops_change[cluster.touched] != 0 && !is_root));
+        parents.dirty[p] |= is_new_to_parent;
+        if (is_last && is_new_to_parent) parents.tops_change[p] = 1;
+      }
+      // The last one may have gone.
+      const size_type before = sources_of(height, p).count();
+      const bool is_less =
+          plan.clusters == 0 ||
+          level.clusters[first + plan.clusters - 1].last != before;
+      parents.dirty[p] |= is_less || plan.children != before;
+      parents.tops_change[p] |= is_less;
     });
 
     // What is written, in order: numbers do not depend on threads.
-    struct Job {
-      size_type parent, cluster;
-    };
-    std::vector<Job> jobs;
-    size_type new_nodes = 0;
+    size_type nodes = 0, new_nodes = 0;
     for (size_type p = 0; p < n; ++p) {
-      parents->first_child[p + 1] =
-          parents->first_child[p] +
-          (parents->changed[p] != 0 ? plans[p].children : 0);
-      if (parents->changed[p] == 0) continue;
-      for (size_type c = 0; c < plans[p].clusters; ++c) {
-        Cluster& cluster = clusters[plans[p].first_cluster + c];
+      const Plan& plan = level.plans[p];
+      parents.first_child[p + 1] =
+          parents.first_child[p] + (parents.dirty[p] != 0 ? plan.children : 0);
+      if (has_dirty[p] == 0) continue;
+      for (size_type c = 0; c < plan.clusters; ++c) {
+        Cluster& cluster = level.clusters[plan.first_cluster + c];
         if (!cluster.dirty) continue;
-        cluster.number = new_nodes;
-        new_nodes += cluster.nodes;
-        jobs.push_back({p, plans[p].first_cluster + c});
+        cluster.number = nodes;
+        nodes += cluster.nodes;
+        new_nodes += stays(cluster) ? 0 : cluster.nodes;
+        level.jobs.push_back({p, plan.first_cluster + c});
       }
-      retire(height, level, sources_of(height, level, *parents, p), plans[p],
-             clusters.data() + plans[p].first_cluster);
+      retire(height, level, sources_of(height, p), plan,
+             level.clusters.data() + plan.first_cluster);
     }
-    auto& numbers = height == 0 ? draft_.new_leaves : draft_.new_inner;
-    const size_type first = numbers.size();
+    level.written.resize(nodes);
+    parents.children.resize(parents.first_child[n]);
+    auto& taken = height == 0 ? draft_.new_leaves : draft_.new_inner;
+    auto& kept = height == 0 ? draft_.kept_leaves : draft_.kept_inner;
+    size_type next = taken.size();
     if (height == 0) {
-      editor_.take_leaves(new_nodes, numbers);
+      editor_.take_leaves(new_nodes, taken);
     } else {
-      editor_.take_inner(new_nodes, numbers);
+      editor_.take_inner(new_nodes, taken);
     }
-    std::vector<Child> written(new_nodes);
-    loop_(height == 0 ? "write_leaves" : "write_inner_nodes", jobs.size(),
+    for (const Job& job : level.jobs) {
+      const Cluster& cluster = level.clusters[job.cluster];
+      Child* const written = level.written.data() + cluster.number;
+      if (stays(cluster)) {
+        written->node = sources_of(height, job.parent).node(cluster.first);
+        kept.push_back(written->node);
+      } else {
+        for (size_type i = 0; i < cluster.nodes; ++i)
+          written[i].node = taken[next++];
+      }
+    }
+  }
+
+  /// Writes the nodes of a level that change, and the new children of their
+  /// parents.
+  void write(int height) {
+    Level& level = levels_[height];
+    Level& parents = levels_[height + 1];
+    loop_(height == 0 ? "write_leaves" : "write_inner_nodes", level.jobs.size(),
           [&](size_type j) {
-            const Cluster& cluster = clusters[jobs[j].cluster];
-            const Sources sources =
-                sources_of(height, level, *parents, jobs[j].parent);
-            const std::uint32_t* const nodes =
-                numbers.data() + first + cluster.number;
-            Child* const as_children = written.data() + cluster.number;
+            const Cluster& cluster = level.clusters[level.jobs[j].cluster];
+            Child* const written = level.written.data() + cluster.number;
+            if (height == 0 && stays(cluster)) {
+              fetch_ahead(cluster.touched);
+              const Touched& leaf = level.touched[cluster.touched];
+              if (inserts(operations_)) {
+                insert_in_place(leaf);
+              } else {
+                erase_in_place(leaf);
+              }
+              written->largest = editor_.pools_.largest(0, leaf.node);
+              return;
+            }
+            const Sources sources = sources_of(height, level.jobs[j].parent);
             if (height == 0) {
-              write_leaves(level, sources, cluster, nodes, as_children);
+              write_leaves(level, sources, cluster, written);
             } else {
-              write_inner(height, level, sources, cluster, nodes, as_children);
+              write_inner(height, level, sources, cluster, written);
             }
           });
-    parents->children.resize(parents->first_child[n]);
-    loop_("list_children", n, [&](size_type p) {
-      if (parents->changed[p] == 0) return;
-      const Sources sources = sources_of(height, level, *parents, p);
-      Child* next = parents->children.data() + parents->first_child[p];
-      for (size_type c = 0; c < plans[p].clusters; ++c) {
-        const Cluster& cluster = clusters[plans[p].first_cluster + c];
+    loop_("list_children", level.plans.size(), [&](size_type p) {
+      if (parents.dirty[p] == 0) return;
+      const Plan& plan = level.plans[p];
+      const Sources sources = sources_of(height, p);
+      Child* next = parents.children.data() + parents.first_child[p];
+      for (size_type c = 0; c < plan.clusters; ++c) {
+        const Cluster& cluster = level.clusters[plan.first_cluster + c];
         if (cluster.dirty) {
-          next =
-              std::copy_n(written.data() + cluster.number, cluster.nodes, next);
+          next = std::copy_n(level.written.data() + cluster.number,
+                             cluster.nodes, next);
         } else {
           *next++ = {sources.node(cluster.first),
                      sources.largest(cluster.first)};
@@ -899,14 +1205,15 @@ class RegularEditor<Key, Value>::Batch {
           c < plan.clusters && clusters[c].first <= slot ? &clusters[c]
                                                          : nullptr;
       const bool is_touched = sources.is_at(t, slot);
-      const bool changed = is_touched && level.changed[t] != 0;
+      const bool changed = is_touched && level.dirty[t] != 0;
       const bool emptied = changed && level.counts[t] == 0;
-      if (changed || (cluster != nullptr && cluster->dirty))
+      const bool is_alone = cluster != nullptr && cluster->sources == 1 &&
+                            cluster->nodes == 1 && !emptied;
+      const bool is_written = changed || (cluster != nullptr && cluster->dirty);
+      if (is_written && !(is_alone && stays(*cluster)))
         gone.push_back(sources.node(slot));
       merges += emptied ? 1 : 0;
-      const bool in_place = cluster != nullptr && cluster->sources == 1 &&
-                            cluster->nodes == 1 && !emptied;
-      if (height == 0 && changed && !in_place) {
+      if (height == 0 && changed && !is_alone) {
         // One that concerns several leaves counts once.
         const Touched& leaf = level.touched[t];
         const size_type begin = std::max(leaf.begin, deferred_);
@@ -927,28 +1234,27 @@ class RegularEditor<Key, Value>::Batch {
   }
 
   void write_leaves(const Level& level, const Sources& sources,
-                    const Cluster& cluster, const std::uint32_t* nodes,
-                    Child* as_children) const {
+                    const Cluster& cluster, Child* written) const {
     const Pools& pools = editor_.pools_;
     size_type n = 0, at = 0, quota = quota_of(cluster, 0);
-    Key* keys = pools.leaf_keys(nodes[0]);
-    Value* values = pools.leaf_values(nodes[0]);
+    Key* keys = pools.leaf_keys(written[0].node);
+    Value* values = pools.leaf_values(written[0].node);
     const auto emit = [&](const Key& key, const Value& value) {
       keys[at] = key;
       values[at] = value;
       if (++at < quota) return;
-      pools.seal_leaf(nodes[n], at);
-      as_children[n] = {nodes[n], key};
+      pools.seal_leaf(written[n].node, at);
+      written[n].largest = key;
       at = 0;
       if (++n == cluster.nodes) return;
       quota = quota_of(cluster, n);
-      keys = pools.leaf_keys(nodes[n]);
-      values = pools.leaf_values(nodes[n]);
+      keys = pools.leaf_keys(written[n].node);
+      values = pools.leaf_values(written[n].node);
     };
     size_type t = cluster.touched;
     for (std::uint32_t slot = cluster.first; slot < cluster.last; ++slot) {
       const bool is_touched = sources.is_at(t, slot);
-      if (is_touched && level.changed[t] != 0) {
+      if (is_touched && level.dirty[t] != 0) {
         if (level.counts[t] > 0) merge(level.touched[t], emit);
       } else {
         const std::uint32_t leaf = sources.node(slot);
@@ -960,23 +1266,22 @@ class RegularEditor<Key, Value>::Batch {
   }
 
   void write_inner(int height, const Level& level, const Sources& sources,
-                   const Cluster& cluster, const std::uint32_t* nodes,
-                   Child* as_children) const {
+                   const Cluster& cluster, Child* written) const {
     const Pools& pools = editor_.pools_;
     size_type n = 0, at = 0, quota = quota_of(cluster, 0);
     const auto emit = [&](const Child& child) {
-      pools.children_of(nodes[n])[at] = child.node;
-      pools.separators(nodes[n])[at] = child.largest;
+      pools.children_of(written[n].node)[at] = child.node;
+      pools.separators(written[n].node)[at] = child.largest;
       if (++at < quota) return;
-      pools.seal_inner(nodes[n], at);
-      as_children[n] = {nodes[n], child.largest};
+      pools.seal_inner(written[n].node, at);
+      written[n].largest = child.largest;
       at = 0;
       if (++n < cluster.nodes) quota = quota_of(cluster, n);
     };
     size_type t = cluster.touched;
     for (std::uint32_t slot = cluster.first; slot < cluster.last; ++slot) {
       const bool is_touched = sources.is_at(t, slot);
-      if (is_touched && level.changed[t] != 0) {
+      if (is_touched && level.dirty[t] != 0) {
         for (size_type i = level.first_child[t]; i < level.first_child[t + 1];
              ++i)
           emit(level.children[i]);
@@ -1000,8 +1305,10 @@ class RegularEditor<Key, Value>::Batch {
   RegularDraft& draft_;
   const Operations& operations_;
   const HostLoop& loop_;
+  bool in_place_;
   std::uint32_t root_;
-  size_type deferred_ = 0;  ///< operations before it have been counted
+  std::vector<Level> levels_;  ///< from leaves up to what is above the root
+  size_type deferred_ = 0;     ///< operations before it have been counted
 };
 
 }  // namespace build

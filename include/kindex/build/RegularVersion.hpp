@@ -109,12 +109,17 @@ struct RegularMirror {
                  const Pools& pools, const RegularDraft& draft,
                  const HostLoop& loop) const {
     staging.reserve(space);
-    return send(space, staging, pools.last, last, Shape::last_node_keys,
-                draft.new_leaves, loop) +
-           send(space, staging, pools.inner, inner, Shape::inner_node_keys,
-                draft.new_inner, loop) +
-           send(space, staging, pools.children, children, Shape::fan_out,
-                draft.new_inner, loop);
+    size_type bytes = 0;
+    for (const auto* const leaves : {&draft.new_leaves, &draft.kept_leaves})
+      bytes += send(space, staging, pools.last, last, Shape::last_node_keys,
+                    *leaves, loop);
+    for (const auto* const nodes : {&draft.new_inner, &draft.kept_inner}) {
+      bytes += send(space, staging, pools.inner, inner, Shape::inner_node_keys,
+                    *nodes, loop);
+      bytes += send(space, staging, pools.children, children, Shape::fan_out,
+                    *nodes, loop);
+    }
+    return bytes;
   }
 
   /// Copies nodes one by one. Fences `space`. Returns how many bytes.
@@ -327,6 +332,8 @@ class RegularVersion {
   const Mirror& mirror() const { return mirror_; }
   /// Before the version is published.
   void set_mirror(const Mirror& mirror) { mirror_ = mirror; }
+  /// The same.
+  void set_top(const RegularTop& top) { top_ = top; }
 
   /// Becomes false when nobody holds the version.
   std::shared_ptr<const std::atomic<bool>> is_in_use() const {
