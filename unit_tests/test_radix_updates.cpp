@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <kindex/RadixTree.hpp>
 #include <random>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -106,7 +108,7 @@ void expect_same_answers(const Index& index, const Model<Key>& model) {
 template <class Exec, class Index, class Key>
 void expect_same_entries(const Index& index, const Model<Key>& model) {
   expect_same_answers<Exec>(index, model);
-  EXPECT_EQ(differences_from_growth(index, model.keys()), "");
+  EXPECT_EQ(differences_from_growth(index, model.keys(), NodeOrder::any), "");
 }
 
 template <class Exec, class Key, class Layout>
@@ -160,6 +162,180 @@ void expect_right_updates(std::uint64_t range) {
 TYPED_TEST(RadixUpdates, UpdateAsAMultimapDoes) {
   expect_right_updates<TypeParam, std::uint32_t, kindex::SoA>(800);
   expect_right_updates<TypeParam, std::int64_t, kindex::AoS>(3000000);
+}
+
+/// Keys of clusters in clusters, so that there are paths, nodes of all forms
+/// and some that many entries are below.
+template <class Key>
+Key clustered(std::mt19937_64& rng) {
+  using Bits = typename kindex::KeyTraits<Key>::bits_type;
+  std::uint64_t bits = 0;
+  for (int shift = 56; shift >= 0; shift -= 8) {
+    const std::uint64_t kinds[] = {0, 1, 3, 9, 30, 255};
+    // The deeper, the more.
+    const auto most = kinds[std::min<std::uint64_t>(
+        rng() % 6, shift < 24 ? 5 : 2 + rng() % 2)];
+    bits |= rng() % (most + 1) << shift;
+  }
+  if constexpr (std::is_same_v<Bits, kindex::Key128>) {
+    return kindex::Key128{bits, rng() % 3 << 62 | rng() % 40};
+  } else {
+    return kindex::KeyTraits<Key>::from_bits(
+        static_cast<Bits>(bits >> (64 - 8 * sizeof(Bits))));
+  }
+}
+
+/// Batches that no copy of the index makes write elsewhere.
+template <class Exec, class Key>
+void expect_right_changes(const kindex::RadixTreeOptions& options,
+                          std::size_t most, std::uint64_t seed) {
+  using Batch = typename Model<Key>::Batch;
+  std::mt19937_64 rng(seed);
+  std::vector<Key> first;
+  for (std::size_t i = 0; i < most / 2; ++i)
+    first.push_back(clustered<Key>(rng));
+  Model<Key> model;
+  std::uint32_t next = 0;
+  for (const Key& key : first) model.entries.emplace_back(key, next++);
+  std::stable_sort(model.entries.begin(), model.entries.end(),
+                   [](const auto& a, const auto& b) {
+                     return Keys<Key>::less(a.first, b.first);
+                   });
+  kindex::RadixTree<Key, std::uint32_t, typename Exec::memory_space> index(
+      Exec{}, to_device<Exec>(first), options);
+  for (int step = 0; step < 24; ++step) {
+    Batch batch;
+    const std::size_t sizes[] = {1, 2, 40, most / 8};
+    const std::size_t size = sizes[rng() % 4];
+    const bool erases = step % 8 >= 4;
+    for (std::size_t i = 0; i < size; ++i) {
+      const bool is_there = !model.entries.empty() && rng() % 4 != 0;
+      batch.emplace_back(erases && is_there
+                             ? model.entries[rng() % model.entries.size()].first
+                             : clustered<Key>(rng),
+                         next++);
+    }
+    // Whole subtrees go, too.
+    if (erases && rng() % 2 == 0 && !model.entries.empty()) {
+      const std::size_t from = rng() % model.entries.size();
+      const std::size_t to =
+          std::min(model.entries.size(), from + most / (1 + rng() % 20));
+      batch.insert(batch.end(), model.entries.begin() + from,
+                   model.entries.begin() + to);
+    }
+    std::vector<Key> keys;
+    std::vector<std::uint32_t> values;
+    for (const auto& [key, value] : batch) {
+      keys.push_back(key);
+      values.push_back(value);
+    }
+    if (erases) {
+      index.erase(Exec{}, to_device<Exec>(keys));
+      model.erase(batch);
+    } else {
+      index.insert(Exec{}, to_device<Exec>(keys), to_device<Exec>(values));
+      model.insert(batch);
+    }
+    ASSERT_EQ(differences_from_growth(index, model.keys(), NodeOrder::any), "")
+        << "step " << step;
+    if (step % 5 == 0) expect_same_answers<Exec>(index, model);
+    if (step % 11 == 10) index.shrink_to_fit(Exec{});
+  }
+  expect_same_answers<Exec>(index, model);
+}
+
+TYPED_TEST(RadixUpdates, NodesChangeAsIfGrown) {
+  using Exec = TypeParam;
+  kindex::RadixTreeOptions one, wide, some;
+  one.leaf_entries = 1;
+  wide.wide_references = true;
+  some.leaf_entries = 5;
+  expect_right_changes<Exec, std::uint64_t>(one, 30000, 1);
+  expect_right_changes<Exec, std::uint64_t>(wide, 20000, 2);
+  expect_right_changes<Exec, std::uint32_t>({}, 40000, 3);
+  expect_right_changes<Exec, std::uint16_t>(some, 20000, 4);
+  expect_right_changes<Exec, std::uint8_t>(one, 600, 5);
+  expect_right_changes<Exec, kindex::Key128>(some, 8000, 6);
+}
+
+/// Batches leave nodes where they are that have the same entries below, and
+/// those that keep their form; places of others are taken again.
+TYPED_TEST(RadixUpdates, PlacesOfNodesAreUsedAgain) {
+  using Exec = TypeParam;
+  using Key = std::uint32_t;
+  using kindex::query::RadixKind;
+  // 64 nodes of 4 children each below the root, and of 20 below one of them.
+  std::vector<Key> keys;
+  for (Key node = 0; node < 64; ++node)
+    for (Key child = 0; child < (node == 9 ? 20u : 4u); ++child)
+      keys.push_back(node << 24 | child << 16);
+  auto index = tree_of<Exec>(keys);
+  const KindCounts built = counts_of(index.node_counts());
+  EXPECT_EQ(built, (KindCounts{63, 0, 0, 1, 0, 1}));
+  const auto words = [&] {
+    using Node = kindex::query::RadixNode256<Key, std::uint32_t>;
+    const auto arena = to_host(index.levels().arena(RadixKind::node256));
+    Node root;
+    std::memcpy(&root, arena.data(), sizeof root);
+    std::vector<std::uint32_t> all;
+    for (int b = 0; b < 64; ++b) all.push_back(root.children[b].word());
+    return all;
+  };
+  const auto values = to_device<Exec>(std::vector<std::uint32_t>{1});
+  const auto one = [](Key key) {
+    return to_device<Exec>(std::vector<Key>{key});
+  };
+  auto expected = words();
+  // One child more: another form, in that node's arena, and a free place.
+  index.insert(Exec{}, one(3u << 24 | 7u << 16), values);
+  EXPECT_TRUE(index.levels().has_free_places());
+  EXPECT_EQ(counts_of(index.node_counts()), (KindCounts{62, 0, 0, 1, 0, 2}));
+  auto got = words();
+  EXPECT_NE(got[3], expected[3]);
+  const auto freed = expected[3];
+  expected[3] = got[3];
+  EXPECT_EQ(got, expected);
+  // A node that is new takes the place.
+  const Key away = 60u << 24 | 2u << 16;
+  index.insert(Exec{}, one(away | 5), values);
+  EXPECT_EQ(counts_of(index.node_counts()), (KindCounts{63, 0, 0, 1, 0, 2}));
+  EXPECT_FALSE(index.levels().has_free_places());
+  EXPECT_EQ(words(), expected);
+  // It goes; then, the node with a child less is back in it.
+  index.erase(Exec{}, one(away | 5));
+  EXPECT_TRUE(index.levels().has_free_places());
+  index.erase(Exec{}, one(3u << 24 | 7u << 16));
+  expected[3] = freed;
+  EXPECT_EQ(words(), expected);
+  EXPECT_EQ(counts_of(index.node_counts()), built);
+  // Ever so often, in the same memory.
+  Model<Key> model;
+  for (std::uint32_t i = 0; i < keys.size(); ++i) model.insert({{keys[i], i}});
+  std::mt19937_64 rng(8);
+  size_type most = 0;
+  for (int round = 0; round < 60; ++round) {
+    typename Model<Key>::Batch batch;
+    std::vector<Key> some;
+    std::vector<std::uint32_t> of_some;
+    for (int i = 0; i < 300; ++i) {
+      some.push_back(static_cast<Key>(rng()));
+      of_some.push_back(static_cast<std::uint32_t>(i));
+      batch.emplace_back(some.back(), i);
+    }
+    index.insert(Exec{}, to_device<Exec>(some), to_device<Exec>(of_some));
+    model.insert(batch);
+    index.erase(Exec{}, to_device<Exec>(some));
+    model.erase(batch);
+    if (round == 10) most = index.memory_bytes();
+    if (round % 20 == 19) expect_same_entries<Exec>(index, model);
+  }
+  EXPECT_LE(index.memory_bytes(), 2 * most);
+  EXPECT_EQ(counts_of(index.node_counts()), built);
+  // And what is free is given back.
+  index.shrink_to_fit(Exec{});
+  expect_same_entries<Exec>(index, model);
+  EXPECT_FALSE(index.levels().has_free_places());
+  EXPECT_EQ(index.memory_bytes(), index.data_bytes() + index.tree_bytes());
 }
 
 /// One child more or less at a time, in both directions.

@@ -189,9 +189,10 @@ class RadixTree
   /// order: as std::multimap does.
   ///
   /// Sorts the batch, finds its places by a batch of upper_bound, moves the
-  /// entries behind them apart where they are, and makes the tree anew in its
-  /// arenas: the result is that of building from all entries. Positions are
-  /// ranks, so that nearly all nodes change with any batch.
+  /// entries behind them apart where they are, and changes the tree: nodes on
+  /// the ways to new entries grow, paths split, and ranks in all others move
+  /// (see build::RadixLevels::change). The result is that of building from all
+  /// entries, but for the order of nodes in their arenas.
   ///
   /// Entries and nodes stay where they are while there is room for them; what
   /// is full moves to memory of twice the size (see reserve), and leaves none.
@@ -201,9 +202,10 @@ class RadixTree
   ///
   /// Cost: the sort (see build::sort_rows), m searches, the entries behind the
   /// first insertion read and written once, in pieces that stay in the cache in
-  /// between, and a build from ascending entries. Temporary memory: two pieces
-  /// of 8 MB, and that of the sort and of the build. Fences `space` as
-  /// the constructor does.
+  /// between, the nodes read and written once, and, of those on the ways to new
+  /// entries, what a build costs. Temporary memory: two pieces of 8 MB, that of
+  /// the sort and of the build, and 12 to 16 bytes per node. Fences `space` as
+  /// the constructor does, and once more.
   ///
   /// \param space, keys as for the constructor: m keys.
   /// \param values m values, in the order of the keys.
@@ -267,6 +269,7 @@ class RadixTree
       if (size() > 0) less = entries_.copied(name(), space, block);
       entries_ = less;
     }
+    if (levels_.has_free_places()) rebuild(space);
     levels_.shrink_to_fit(space);
   }
 
@@ -331,6 +334,14 @@ class RadixTree
                     size(), leaf_entries_, wide_references_);
   }
 
+  /// Makes the tree that of the entries, of which some came or went.
+  template <class Exec, class Shift>
+  void change(const Exec& space, const Shift& shift) {
+    levels_.change(space, "kindex::RadixTree",
+                   build::RadixKeys<typename Storage::Ref>{entries_.ref()},
+                   size(), leaf_entries_, wide_references_, shift);
+  }
+
   template <class T>
   using Temporary = Kokkos::View<T*, MemorySpace>;
   template <class Exec>
@@ -362,16 +373,18 @@ class RadixTree
 
   /// Writes the new entries that `source` says, `size` of them, for which there
   /// is room, and makes their tree.
-  template <class Exec, class Source>
+  ///
+  /// \param shift how their ranks move.
+  template <class Exec, class Source, class Shift>
   void edit(const Exec& space, const Source& source, size_type size,
-            bool descending, const Temporary<Entry>& staged) {
+            const Shift& shift, const Temporary<Entry>& staged) {
     if (size > 0)
       build::edit_entries("kindex::RadixTree::edit_entries", space,
                           entries_.ref(), source, size,
-                          Storage::slots(size, block), descending,
+                          Storage::slots(size, block), !Shift::removes,
                           staged.data(), staged.extent(0) / 2);
     entries_.resize(size);
-    rebuild(space);
+    change(space, shift);
   }
 
   /// Two pieces of at most `slots` entries.
@@ -479,7 +492,7 @@ void RadixTree<Key, Value, MemorySpace, Layout>::insert(const Exec& space,
       space,
       build::InsertedEntries<typename Storage::Ref, typename Batch::Ref, Entry>{
           entries_.ref(), sorted, of_all},
-      all, true, staged);
+      all, build::RadixInsertions{starts.data(), starts.extent(0)}, staged);
 }
 
 template <class Key, class Value, class MemorySpace, class Layout>
@@ -510,7 +523,8 @@ void RadixTree<Key, Value, MemorySpace, Layout>::erase(const Exec& space,
   edit(space,
        build::KeptEntries<typename Storage::Ref, Entry>{entries_.ref(), of_left,
                                                         gone.data()},
-       left, false, staged);
+       left, build::RadixErasures{lower.data(), gone.data(), lower.extent(0)},
+       staged);
 }
 
 template <class Key, class Value, class MemorySpace, class Layout>

@@ -4,6 +4,7 @@
 #ifndef KINDEX_UNIT_TESTS_SUPPORT_RADIXREFERENCE_HPP
 #define KINDEX_UNIT_TESTS_SUPPORT_RADIXREFERENCE_HPP
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -70,6 +71,13 @@ class RadixReference {
   bool is_leaf() const { return children_.empty(); }
   std::size_t size() const { return is_leaf() ? keys_.size() : size_; }
   std::size_t depth() const { return path_.size(); }
+  /// Levels of nodes.
+  int height() const {
+    int below = 0;
+    for (const auto& child : children_)
+      below = std::max(below, child.second->height());
+    return is_leaf() ? 0 : below + 1;
+  }
   const std::string& path() const { return path_; }
   /// By byte; -1: the keys that end where the node branches.
   const std::map<int, std::unique_ptr<RadixReference>>& children() const {
@@ -140,22 +148,30 @@ class RadixReference {
 /// Nodes by form.
 using KindCounts = std::array<size_type, kindex::query::radix_kinds>;
 
-/// Compares trees node by node, in the order in which arenas hold them.
+/// Where the nodes of a tree are in their arenas.
+enum class NodeOrder {
+  by_level,  ///< and rank: it was built
+  any        ///< each in a place of its own: it was changed
+};
+
+/// Compares trees node by node.
 template <class Prefix, class Word>
 class RadixComparison {
  public:
   template <class Levels>
-  explicit RadixComparison(const Levels& levels) {
+  explicit RadixComparison(const Levels& levels)
+      : height_(levels.height()), singles_(levels.single_entries()) {
     for (int k = 0; k < kindex::query::radix_kinds; ++k) {
       const auto& arena = levels.arena(static_cast<RadixKind>(k));
       if (arena.extent(0) > 0) arenas_[std::size_t(k)] = to_host(arena);
+      counts_[std::size_t(k)] = levels.count(static_cast<RadixKind>(k));
     }
   }
 
   /// What differs, or nothing. \param last_depth byte of a prefix that holds
   /// its length, or -1: a prefix is its length.
   std::string differences(const RadixReference& reference, size_type root,
-                          int last_depth) {
+                          int last_depth, NodeOrder order) {
     struct Place {
       const RadixReference* reference;
       Child child;
@@ -163,6 +179,9 @@ class RadixComparison {
       int depth;
     };
     KindCounts seen{};
+    size_type singles = 0;
+    std::set<std::pair<RadixKind, size_type>> taken;
+    expect("height", reference.height(), height_);
     std::deque<Place> open{{&reference, Child::of(root), 0, 0}};
     while (!open.empty() && text_.str().size() < 1000) {
       const Place at = open.front();
@@ -180,7 +199,12 @@ class RadixComparison {
           at.reference->kind(kindex::query::RadixRankBlock<Word>::size);
       expect("form", int(kind), int(at.child.kind()));
       if (kind != at.child.kind()) continue;
-      expect("number", seen[std::size_t(kind)]++, at.child.number());
+      const size_type nth = seen[std::size_t(kind)]++;
+      if (order == NodeOrder::by_level)
+        expect("number", nth, at.child.number());
+      expect("has a place of its own", true,
+             taken.emplace(kind, at.child.number()).second);
+      if (kind == RadixKind::bits) singles += at.reference->size();
       const int depth = int(at.reference->depth());
       expect("has a path", depth > at.depth, at.child.has_path());
       const auto& head =
@@ -189,8 +213,9 @@ class RadixComparison {
       expect("first", at.first, head.first);
       expect("last", at.first + at.reference->size(), head.last);
       if (last_depth >= 0) {
-        expect("depth", depth,
-               kindex::query::radix_byte(head.prefix, last_depth));
+        const int last = kindex::query::radix_byte(head.prefix, last_depth);
+        expect("depth", depth, last & 15);
+        expect("height", at.reference->height(), (last >> 4) + 1);
       } else if constexpr (std::is_integral_v<Prefix>) {
         expect("depth", depth, head.prefix);
       }
@@ -211,6 +236,10 @@ class RadixComparison {
         expect("rank of no child " + std::to_string(next), rank,
                absent_rank(at.child, next, head.last));
     }
+    where_ = "in all";
+    for (std::size_t k = 0; k < seen.size(); ++k)
+      expect("nodes of form " + std::to_string(k), seen[k], counts_[k]);
+    expect("single entries", singles, singles_);
     return text_.str();
   }
 
@@ -297,6 +326,9 @@ class RadixComparison {
           << expected << "\n";
   }
 
+  int height_;
+  size_type singles_;
+  KindCounts counts_{};
   std::array<std::vector<std::byte>, kindex::query::radix_kinds> arenas_;
   std::string where_;
   std::ostringstream text_;
@@ -305,24 +337,26 @@ class RadixComparison {
 /// The same for trees with references of either width.
 template <class Prefix, class Index>
 std::string differences_from(const RadixReference& reference,
-                             const Index& index, int last_depth) {
+                             const Index& index, int last_depth,
+                             NodeOrder order = NodeOrder::by_level) {
   const auto& levels = index.levels();
   return levels.is_wide()
              ? RadixComparison<Prefix, std::uint64_t>(levels).differences(
-                   reference, levels.root(), last_depth)
+                   reference, levels.root(), last_depth, order)
              : RadixComparison<Prefix, std::uint32_t>(levels).differences(
-                   reference, levels.root(), last_depth);
+                   reference, levels.root(), last_depth, order);
 }
 
 /// What in the tree of `index` differs from the one that grows by one key at a
 /// time, in the order of `keys`.
 template <class Index, class Key>
 std::string differences_from_growth(const Index& index,
-                                    const std::vector<Key>& keys) {
+                                    const std::vector<Key>& keys,
+                                    NodeOrder order = NodeOrder::by_level) {
   RadixReference reference(index.leaf_entries());
   for (const Key& key : keys) reference.insert(radix_bytes(key));
   return differences_from<typename kindex::KeyTraits<Key>::bits_type>(
-      reference, index, int(sizeof(Key)) - 1);
+      reference, index, int(sizeof(Key)) - 1, order);
 }
 
 }  // namespace kindex_test

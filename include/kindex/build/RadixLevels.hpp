@@ -3,9 +3,11 @@
 #define KINDEX_BUILD_RADIXLEVELS_HPP
 
 /// \file
-/// A radix tree from ascending keys, level by level, in parallel.
+/// A radix tree from ascending keys, level by level, in parallel; and what of
+/// it changes with them.
 
 #include <kindex/build/Copy.hpp>
+#include <kindex/build/RadixChange.hpp>
 #include <kindex/query/Engine.hpp>
 #include <kindex/query/RadixNodes.hpp>
 
@@ -25,6 +27,7 @@ struct RadixKeys {
   using Bits = typename KeyTraits<Key>::bits_type;
   using Prefix = Bits;  ///< what nodes keep of the bytes above them
   static constexpr int last_depth = int(sizeof(Bits)) - 1;
+  static constexpr bool change = true;  ///< whether trees of them may
 
   Entries entries;
 
@@ -43,31 +46,56 @@ struct RadixKeys {
   KOKKOS_FUNCTION int byte(size_type rank, int depth) const {
     return query::radix_byte(bits(rank), depth);
   }
-  /// What a node keeps of the first `depth` bytes of its keys.
-  KOKKOS_FUNCTION Prefix prefix(size_type rank, int depth) const {
-    // No node branches behind the last byte: it is free for the depth.
+  /// What a node with `height` levels keeps of the first `depth` bytes of its
+  /// keys.
+  KOKKOS_FUNCTION Prefix prefix(size_type rank, int depth, int height) const {
+    // No node branches behind the last byte: it is free for these numbers.
     return query::radix_with_byte(query::radix_prefix(bits(rank), depth),
-                                  last_depth, depth);
+                                  last_depth, depth | (height - 1) << 4);
+  }
+  /// The byte at which a node branches, by what it keeps.
+  KOKKOS_FUNCTION static int depth(const Prefix& prefix) {
+    return query::radix_byte(prefix, last_depth) & 15;
+  }
+  /// The levels of nodes from a node on, by what it keeps.
+  KOKKOS_FUNCTION static int height(const Prefix& prefix) {
+    return (query::radix_byte(prefix, last_depth) >> 4) + 1;
+  }
+  /// Byte `depth` above a node, by what it keeps.
+  KOKKOS_FUNCTION static int byte_above(const Prefix& prefix, int depth) {
+    return query::radix_byte(prefix, depth);
   }
 };
 
 /// A node while the tree is built.
 struct RadixRecord {
-  size_type first;   ///< rank of its first entry
-  size_type last;    ///< rank behind its last entry
-  size_type inner;   ///< how many children are nodes; then, the number of the
-                     ///< first of them in the level below
-  size_type number;  ///< its number in the arena of its form
-  int depth;         ///< the byte at which it branches
-  int kind;          ///< its form, or query::radix_kinds: it is a leaf
+  size_type first;  ///< rank of its first entry
+  size_type last;   ///< rank behind its last entry
+  size_type old;    ///< as a RadixChild's word: the earlier node of all these
+                    ///< entries that there were, or a leaf
+  /// How many children have records; then, the number of the first of them in
+  /// the level below.
+  size_type inner;
+  size_type number;   ///< its number in the arena of its form, or unnumbered
+  size_type singles;  ///< entries more in Bits than before, modulo 2^64
+  int depth;          ///< the byte at which it branches
+  int height;         ///< of levels from it on
+  int kind;           ///< its form, or query::radix_kinds: it is a leaf
+  bool replaces;      ///< whether it takes the place of `old`
+
+  /// No number yet.
+  static constexpr size_type unnumbered = ~size_type{0};
 };
 
 /// What a team finds out about a node.
 struct RadixScratch {
   size_type start[257];     ///< for each byte, the first rank not below it
+  size_type kept[256];      ///< words of children that stay as they are
   std::uint32_t there[8];   ///< bit b: whether byte b has a child
   std::uint32_t inner[8];   ///< bit b: whether that is a node
+  std::uint32_t fresh[8];   ///< bit b: whether that has a record
   std::uint32_t is_spread;  ///< whether a block of ranks spans too many
+  int height;               ///< of the highest child that has none
 
   /// The number of bits below `byte`.
   KOKKOS_FUNCTION static int below(const std::uint32_t (&bits)[8], int byte) {
@@ -78,8 +106,18 @@ struct RadixScratch {
                                 ((std::uint32_t{1} << (byte % 32)) - 1));
     return count;
   }
-  KOKKOS_FUNCTION bool holds(const std::uint32_t (&bits)[8], int byte) const {
+  KOKKOS_FUNCTION static bool holds(const std::uint32_t (&bits)[8], int byte) {
     return (bits[byte / 32] >> (byte % 32) & 1) != 0;
+  }
+  /// Sets the bit of `byte`, while others of a team set others.
+  template <class Exec>
+  KOKKOS_FUNCTION static void set(std::uint32_t (&bits)[8], int byte) {
+    const std::uint32_t mask = std::uint32_t{1} << (byte % 32);
+    if constexpr (query::DeviceTraits<Exec>::is_gpu) {
+      Kokkos::atomic_or(&bits[byte / 32], mask);
+    } else {
+      bits[byte / 32] |= mask;
+    }
   }
 };
 
@@ -121,21 +159,13 @@ KOKKOS_FUNCTION void find_radix_children(const Member& team, const Keys& keys,
     }
   }
   team.team_barrier();
-  const auto set = [](std::uint32_t& word, int bit) {
-    const std::uint32_t mask = std::uint32_t{1} << bit;
-    if constexpr (query::DeviceTraits<Exec>::is_gpu) {
-      Kokkos::atomic_or(&word, mask);
-    } else {
-      word |= mask;
-    }
-  };
   for (int b = thread; b < 256; b += threads) {
     const size_type begin = found.start[b];
     const size_type end = found.start[b + 1];
     if (begin < end) {
-      set(found.there[b / 32], b % 32);
+      RadixScratch::set<Exec>(found.there, b);
       if (end - begin > most && !keys.equal(begin, end - 1))
-        set(found.inner[b / 32], b % 32);
+        RadixScratch::set<Exec>(found.inner, b);
     }
     using Block = query::RadixRankBlock<Word>;
     if (begin - found.start[b / Block::size * Block::size] > Block::most_span)
@@ -162,93 +192,224 @@ KOKKOS_INLINE_FUNCTION query::RadixKind radix_kind(int children, int inner,
 /// What the kernels of the build have in common: a team per node.
 template <class Exec, class Word, class Keys>
 struct RadixLevelKernel {
+  using Child = query::RadixChild<Word>;
+  using Arenas = RadixArenas<typename Keys::Prefix, Word>;
+
   Keys keys;
-  RadixRecord* nodes;  ///< of this level
-  size_type count;     ///< how many
-  size_type most;      ///< entries up to which different keys share a leaf
+  RadixRecord* nodes;    ///< of this level
+  std::uint32_t* fresh;  ///< eight words each: RadixScratch::fresh
+  size_type count;       ///< how many
+  size_type most;        ///< entries up to which different keys share a leaf
+  Arenas arenas;         ///< of earlier nodes, if there are any, and of these
 
   template <class Member, class F>
   KOKKOS_FUNCTION void for_each_node(const Member& team, const F& f) const {
     auto& found = *query::take_scratch<RadixScratch, Exec>(team, 1);
     for (size_type n = team.league_rank(); n < count; n += team.league_size()) {
-      f(nodes[n], found);
+      f(n, found);
       team.team_barrier();
     }
   }
+  /// The children of a node of whose entries and branch this is said.
   template <class Member>
   KOKKOS_FUNCTION void find(const Member& team, const RadixRecord& node,
                             RadixScratch& found) const {
     find_radix_children<Exec, Word>(team, keys, node.first, node.last,
                                     node.depth, most, found);
   }
-};
-
-/// Finds out where each node branches and which form it has.
-template <class Exec, class Word, class Keys>
-struct MeasureRadixNodes : RadixLevelKernel<Exec, Word, Keys> {
-  using Base = RadixLevelKernel<Exec, Word, Keys>;
-
+  /// Those of node `n`, which is measured.
   template <class Member>
-  KOKKOS_FUNCTION void operator()(const Member& team) const {
-    Base::for_each_node(team, [&](RadixRecord& node, RadixScratch& found) {
-      RadixRecord measured = node;
-      if (this->keys.equal(node.first, node.last - 1)) {
-        measured.inner = 0;
-        measured.kind = query::radix_kinds;
-      } else {
-        measured.depth = this->keys.common(node.first, node.last - 1);
-        Base::find(team, measured, found);
-        const int children = RadixScratch::below(found.there, 256);
-        const int inner = RadixScratch::below(found.inner, 256);
-        measured.inner = size_type(inner);
-        measured.kind = int(radix_kind(children, inner, node.last - node.first,
-                                       found.is_spread != 0));
+  KOKKOS_FUNCTION void find_again(const Member& team, size_type n,
+                                  RadixScratch& found) const {
+    for (int w = team.team_rank(); w < 8; w += team.team_size())
+      found.fresh[w] = fresh[8 * n + w];
+    find(team, nodes[n], found);
+  }
+
+  /// The earlier node of the entries below `node` by `byte`, if it is below
+  /// `node.old` or that itself; a leaf if there is none.
+  KOKKOS_FUNCTION Child old_child(const RadixRecord& node, int byte) const {
+    const Child old = Child::of(node.old);
+    if constexpr (Keys::change) {
+      if (!old.is_leaf()) {
+        if (node.replaces) return arenas.node_below(old, byte);
+        // A path that is split.
+        const auto prefix = arenas.head(old).prefix;
+        if (keys.byte_above(prefix, node.depth) == byte) return old;
       }
-      team.team_barrier();
-      if (team.team_rank() == 0) node = measured;
-    });
+    }
+    return Child::leaf(0);
   }
 };
 
-/// How many nodes of each form there are, how many children are nodes, how many
-/// nodes branch behind the first byte, and how many entries are children alone.
-struct RadixCounts {
-  static constexpr int inner = query::radix_kinds;
-  static constexpr int deep = query::radix_kinds + 1;
-  static constexpr int single = query::radix_kinds + 2;
-  size_type of[query::radix_kinds + 3];
+/// Finds out where each node branches, which form it has, and which of its
+/// children have to be written.
+template <class Exec, class Word, class Keys>
+struct MeasureRadixNodes : RadixLevelKernel<Exec, Word, Keys> {
+  using Base = RadixLevelKernel<Exec, Word, Keys>;
+  using Child = typename Base::Child;
 
-  KOKKOS_FUNCTION RadixCounts() : of{} {}
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(const Member& team) const {
+    Base::for_each_node(team, [&](size_type n, RadixScratch& found) {
+      RadixRecord measured = this->nodes[n];
+      measured.number = RadixRecord::unnumbered;
+      measured.inner = 0;
+      measured.singles = 0;
+      measured.height = 0;
+      measured.replaces = false;
+      if (this->keys.equal(measured.first, measured.last - 1)) {
+        measured.kind = query::radix_kinds;
+      } else {
+        measured.depth = this->keys.common(measured.first, measured.last - 1);
+        find_old(measured);
+        if (team.team_rank() == 0) found.height = 0;
+        Base::find(team, measured, found);
+        find_fresh(team, measured, n, found);
+        const int children = RadixScratch::below(found.there, 256);
+        const int inner = RadixScratch::below(found.inner, 256);
+        measured.inner = size_type(RadixScratch::below(found.fresh, 256));
+        measured.height = found.height;
+        measured.kind =
+            int(radix_kind(children, inner, measured.last - measured.first,
+                           found.is_spread != 0));
+        number(measured);
+      }
+      team.team_barrier();
+      if (team.team_rank() == 0) this->nodes[n] = measured;
+    });
+  }
+
+ private:
+  /// Follows what is left of an earlier path to where the node branches.
+  KOKKOS_FUNCTION void find_old(RadixRecord& node) const {
+    if constexpr (Keys::change) {
+      Child old = Child::of(node.old);
+      while (!old.is_leaf()) {
+        const int depth = this->keys.depth(this->arenas.head(old).prefix);
+        node.replaces = depth == node.depth;
+        if (depth >= node.depth) break;
+        old = this->arenas.node_below(old, this->keys.byte(node.first, depth));
+      }
+      node.old = old.word();
+    }
+  }
+
+  /// Which children that are nodes are not as they were: those with more
+  /// entries or less.
+  template <class Member>
+  KOKKOS_FUNCTION void find_fresh(const Member& team, const RadixRecord& node,
+                                  size_type n, RadixScratch& found) const {
+    const bool is_new = Child::of(node.old).is_leaf();
+    for (int w = team.team_rank(); w < 8; w += team.team_size())
+      found.fresh[w] = is_new ? found.inner[w] : 0;
+    team.team_barrier();
+    if constexpr (Keys::change) {
+      if (!is_new) {
+        for (int b = team.team_rank(); b < 256; b += team.team_size()) {
+          if (!found.holds(found.inner, b)) continue;
+          const Child old = Base::old_child(node, b);
+          if (!old.is_leaf()) {
+            const auto& head = this->arenas.head(old);
+            if (head.last - head.first == found.start[b + 1] - found.start[b]) {
+              const int height = this->keys.height(head.prefix);
+              if constexpr (query::DeviceTraits<Exec>::is_gpu)
+                Kokkos::atomic_max(&found.height, height);
+              else
+                found.height = height > found.height ? height : found.height;
+              continue;
+            }
+          }
+          RadixScratch::set<Exec>(found.fresh, b);
+        }
+        team.team_barrier();
+      }
+    }
+    for (int w = team.team_rank(); w < 8; w += team.team_size())
+      this->fresh[8 * n + w] = found.fresh[w];
+  }
+
+  /// Keeps the number of a node that it takes the place of, if both have the
+  /// same form.
+  KOKKOS_FUNCTION void number(RadixRecord& node) const {
+    constexpr int bits = int(query::RadixKind::bits);
+    if (node.kind == bits) node.singles = node.last - node.first;
+    if constexpr (Keys::change) {
+      if (!node.replaces) return;
+      const Child old = Child::of(node.old);
+      const int kind = int(old.kind());
+      if (kind == node.kind) node.number = old.number();
+      if (kind == bits) {
+        const auto& head = this->arenas.head(old);
+        node.singles -= head.last - head.first;
+      }
+    }
+  }
+};
+
+/// What the nodes of a level come to.
+struct RadixCounts {
+  size_type fresh[query::radix_kinds];  ///< that need a number, by form
+  size_type freed[query::radix_kinds];  ///< whose number is free then
+  size_type inner;                      ///< records of the level below
+  size_type singles;  ///< entries more in Bits than before, modulo 2^64
+  size_type height;   ///< of the highest child without a record
+  size_type words;    ///< sum of what refers to them, the first ones of a form
+
+  KOKKOS_FUNCTION RadixCounts()
+      : fresh{}, freed{}, inner(0), singles(0), height(0), words(0) {}
   KOKKOS_FUNCTION RadixCounts& operator+=(const RadixCounts& other) {
-    for (int k = 0; k <= single; ++k) of[k] += other.of[k];
+    for (int k = 0; k < query::radix_kinds; ++k) {
+      fresh[k] += other.fresh[k];
+      freed[k] += other.freed[k];
+    }
+    inner += other.inner;
+    singles += other.singles;
+    height = other.height > height ? other.height : height;
+    words += other.words;
     return *this;
   }
 };
 
-/// Numbers the nodes of a level by form, behind those of the levels above, and
-/// those of the level below.
+/// Numbers the nodes of a level, behind those of the levels above, and the
+/// records of the level below.
+template <class Word>
 struct NumberRadixNodes {
   using value_type = RadixCounts;
+  using Child = query::RadixChild<Word>;
   RadixRecord* nodes;
   RadixCounts above;
+  RadixNumbers<Word> numbers;
 
   KOKKOS_FUNCTION void operator()(size_type n, RadixCounts& sum,
                                   bool is_final) const {
     RadixRecord& node = nodes[n];
     const int kind = node.kind;
     const size_type inner = node.inner;
-    const int depth = node.depth;
-    const size_type entries = node.last - node.first;
+    const bool is_fresh =
+        kind != query::radix_kinds && node.number == RadixRecord::unnumbered;
+    const bool frees = node.replaces && is_fresh;
+    const int old_kind = frees ? int(Child::of(node.old).kind()) : 0;
+    const auto height = static_cast<size_type>(node.height);
+    sum.words +=
+        kind == query::radix_kinds
+            ? Child::leaf(0).word()
+            : Child::node(static_cast<query::RadixKind>(kind), node.depth > 0,
+                          is_fresh ? numbers.of(kind, 0) : node.number)
+                  .word();
+    sum.singles += node.singles;
     if (is_final) {
       for (int k = 0; k < query::radix_kinds; ++k)
-        if (k == kind) node.number = above.of[k] + sum.of[k];
-      node.inner = sum.of[RadixCounts::inner];
+        if (is_fresh && k == kind)
+          node.number = numbers.of(k, above.fresh[k] + sum.fresh[k]);
+      node.inner = sum.inner;
     }
-    for (int k = 0; k < query::radix_kinds; ++k) sum.of[k] += k == kind ? 1 : 0;
-    sum.of[RadixCounts::inner] += inner;
-    sum.of[RadixCounts::deep] += depth > 0 ? 1 : 0;
-    sum.of[RadixCounts::single] +=
-        kind == int(query::RadixKind::bits) ? entries : 0;
+    for (int k = 0; k < query::radix_kinds; ++k) {
+      sum.fresh[k] += is_fresh && k == kind ? 1 : 0;
+      sum.freed[k] += frees && k == old_kind ? 1 : 0;
+    }
+    sum.inner += inner;
+    sum.height = height > sum.height ? height : sum.height;
   }
 };
 
@@ -260,25 +421,40 @@ struct BranchRadixNodes : RadixLevelKernel<Exec, Word, Keys> {
 
   template <class Member>
   KOKKOS_FUNCTION void operator()(const Member& team) const {
-    Base::for_each_node(
-        team, [&](const RadixRecord& node, RadixScratch& found) {
-          Base::find(team, node, found);
-          for (int b = team.team_rank(); b < 256; b += team.team_size())
-            if (found.holds(found.inner, b))
-              below[node.inner + RadixScratch::below(found.inner, b)] = {
-                  found.start[b], found.start[b + 1], 0, 0, 0, 0};
-        });
+    Base::for_each_node(team, [&](size_type n, RadixScratch& found) {
+      const RadixRecord node = this->nodes[n];
+      Base::find_again(team, n, found);
+      for (int b = team.team_rank(); b < 256; b += team.team_size())
+        if (found.holds(found.fresh, b))
+          below[node.inner + RadixScratch::below(found.fresh, b)] = {
+              found.start[b],
+              found.start[b + 1],
+              Base::old_child(node, b).word(),
+              0,
+              RadixRecord::unnumbered,
+              0,
+              0,
+              0,
+              0,
+              false};
+    });
   }
 };
 
-/// The arenas to be written.
-struct RadixArenas {
-  std::byte* node4;
-  std::byte* node16;
-  std::byte* node48;
-  std::byte* node256;
-  std::byte* ranks;
-  std::byte* bits;
+/// Completes the heights of the nodes of a level from those of the level below.
+struct RaiseRadixNodes {
+  RadixRecord* nodes;
+  size_type count;
+  const RadixRecord* below;
+  size_type below_count;
+
+  KOKKOS_FUNCTION void operator()(size_type n) const {
+    const size_type end = n + 1 < count ? nodes[n + 1].inner : below_count;
+    int height = nodes[n].height;
+    for (size_type b = nodes[n].inner; b < end; ++b)
+      height = below[b].height > height ? below[b].height : height;
+    nodes[n].height = height + 1;
+  }
 };
 
 /// Writes the nodes of a level.
@@ -288,34 +464,34 @@ struct WriteRadixNodes : RadixLevelKernel<Exec, Word, Keys> {
   using Prefix = typename Keys::Prefix;
   using Child = query::RadixChild<Word>;
   const RadixRecord* below;
-  RadixArenas arenas;
 
   template <class Member>
   KOKKOS_FUNCTION void operator()(const Member& team) const {
     using query::RadixKind;
-    Base::for_each_node(team, [&](const RadixRecord& node,
-                                  RadixScratch& found) {
-      Base::find(team, node, found);
-      switch (static_cast<RadixKind>(node.kind)) {
+    Base::for_each_node(team, [&](size_type n, RadixScratch& found) {
+      const RadixRecord node = this->nodes[n];
+      Base::find_again(team, n, found);
+      take_children(team, node, found);
+      const auto kind = static_cast<RadixKind>(node.kind);
+      switch (kind) {
         case RadixKind::node4: {
-          auto& to = at<query::RadixNode4<Prefix, Word>>(arenas.node4, node);
+          auto& to = at<query::RadixNode4<Prefix, Word>>(node);
           write_places(team, node, found, to, 4, &to.bytes);
           break;
         }
         case RadixKind::node16: {
-          auto& to = at<query::RadixNode16<Prefix, Word>>(arenas.node16, node);
+          auto& to = at<query::RadixNode16<Prefix, Word>>(node);
           write_places(team, node, found, to, 16, to.bytes);
           break;
         }
         case RadixKind::node48: {
-          auto& to = at<query::RadixNode48<Prefix, Word>>(arenas.node48, node);
+          auto& to = at<query::RadixNode48<Prefix, Word>>(node);
           write_places(team, node, found, to, 48, nullptr);
           write_set(team, found, to.bytes);
           break;
         }
         case RadixKind::node256: {
-          auto& to =
-              at<query::RadixNode256<Prefix, Word>>(arenas.node256, node);
+          auto& to = at<query::RadixNode256<Prefix, Word>>(node);
           write_head(team, node, to.head);
           for (int b = team.team_rank(); b < 256; b += team.team_size())
             to.children[b] = child_of(node, found, b);
@@ -324,7 +500,7 @@ struct WriteRadixNodes : RadixLevelKernel<Exec, Word, Keys> {
         case RadixKind::ranks: {
           using Node = query::RadixRanks<Prefix, Word>;
           constexpr int size = Node::Block::size;
-          auto& to = at<Node>(arenas.ranks, node);
+          auto& to = at<Node>(node);
           write_head(team, node, to.head);
           for (int b = team.team_rank(); b < Node::blocks * size;
                b += team.team_size()) {
@@ -337,7 +513,7 @@ struct WriteRadixNodes : RadixLevelKernel<Exec, Word, Keys> {
           break;
         }
         default: {
-          auto& to = at<query::RadixBits<Prefix, Word>>(arenas.bits, node);
+          auto& to = at<query::RadixBits<Prefix, Word>>(node);
           write_head(team, node, to.head);
           write_set(team, found, to.bytes);
         }
@@ -347,8 +523,36 @@ struct WriteRadixNodes : RadixLevelKernel<Exec, Word, Keys> {
 
  private:
   template <class Node>
-  KOKKOS_FUNCTION static Node& at(std::byte* arena, const RadixRecord& node) {
-    return reinterpret_cast<Node*>(arena)[node.number];
+  KOKKOS_FUNCTION Node& at(const RadixRecord& node) const {
+    return this->arenas.template at<Node>(
+        static_cast<query::RadixKind>(node.kind), node.number);
+  }
+
+  /// Notes the children that stay as they are, before the node is written where
+  /// it may have been; if it has been elsewhere, that is free from now on.
+  template <class Member>
+  KOKKOS_FUNCTION void take_children(const Member& team,
+                                     const RadixRecord& node,
+                                     RadixScratch& found) const {
+    if constexpr (Keys::change) {
+      const Child old = Child::of(node.old);
+      if (old.is_leaf()) return;
+      for (int b = team.team_rank(); b < 256; b += team.team_size()) {
+        if (!found.holds(found.inner, b) || found.holds(found.fresh, b))
+          continue;
+        const Child child = Base::old_child(node, b);
+        const int depth = this->keys.depth(this->arenas.head(child).prefix);
+        found.kept[b] =
+            Child::node(child.kind(), depth > node.depth + 1, child.number())
+                .word();
+      }
+      team.team_barrier();
+      if (team.team_rank() == 0 && node.replaces &&
+          int(old.kind()) != node.kind) {
+        auto& head = this->arenas.head(old);
+        head.first = head.last = 0;
+      }
+    }
   }
 
   template <class Member>
@@ -356,14 +560,15 @@ struct WriteRadixNodes : RadixLevelKernel<Exec, Word, Keys> {
                                   query::RadixHead<Prefix, Word>& head) const {
     if (team.team_rank() == 0)
       head = {static_cast<Word>(node.first), static_cast<Word>(node.last),
-              this->keys.prefix(node.first, node.depth)};
+              this->keys.prefix(node.first, node.depth, node.height)};
   }
 
   KOKKOS_FUNCTION Child child_of(const RadixRecord& node,
                                  const RadixScratch& found, int byte) const {
     if (!found.holds(found.inner, byte)) return Child::leaf(found.start[byte]);
+    if (!found.holds(found.fresh, byte)) return Child::of(found.kept[byte]);
     const RadixRecord& child =
-        below[node.inner + RadixScratch::below(found.inner, byte)];
+        below[node.inner + RadixScratch::below(found.fresh, byte)];
     return Child::node(static_cast<query::RadixKind>(child.kind),
                        child.depth > node.depth + 1, child.number);
   }
@@ -401,7 +606,9 @@ struct WriteRadixNodes : RadixLevelKernel<Exec, Word, Keys> {
 };
 
 /// The nodes of a radix tree in memory, owned and counted like a View: one
-/// arena per form, and in it the nodes by level and rank.
+/// arena per form. A tree that is built has them there by level and rank; one
+/// that is changed writes those that change where they are, unless they have
+/// another form then, and takes the places of nodes that are gone for new ones.
 ///
 /// \tparam Prefix what nodes keep of the bytes above them.
 template <class Prefix, class MemorySpace>
@@ -420,6 +627,7 @@ class RadixLevels {
   RadixLevels(RadixLevels&& other) noexcept
       : arenas_(std::exchange(other.arenas_, {})),
         counts_(std::exchange(other.counts_, {})),
+        places_(std::exchange(other.places_, {})),
         single_entries_(std::exchange(other.single_entries_, 0)),
         root_(std::exchange(other.root_, no_nodes())),
         height_(std::exchange(other.height_, 0)),
@@ -429,6 +637,7 @@ class RadixLevels {
     RadixLevels taken(std::move(other));
     std::swap(arenas_, taken.arenas_);
     std::swap(counts_, taken.counts_);
+    std::swap(places_, taken.places_);
     std::swap(single_entries_, taken.single_entries_);
     std::swap(root_, taken.root_);
     std::swap(height_, taken.height_);
@@ -441,7 +650,7 @@ class RadixLevels {
   ///
   /// Three kernels and a scan per level, with a team for each node, which
   /// searches the ranges of its up to 256 children; the scan's result, which
-  /// fences `space`, is the size of the next level. Temporary memory: 40 bytes
+  /// fences `space`, is the size of the next level. Temporary memory: 104 bytes
   /// per node.
   ///
   /// \param label prefix of all labels.
@@ -468,6 +677,39 @@ class RadixLevels {
     }
   }
 
+  /// Makes the tree of the same keys and some more, or less some.
+  ///
+  /// Only nodes are written anew that have more or fewer entries below: their
+  /// ranges are searched as those of a build, level by level. Ranks in all
+  /// others move by what came or went before them, in one kernel per form. So
+  /// it costs, beside the levels, reading and writing the nodes once. Fences
+  /// `space` as a build does, and once more. Arenas that are full become at
+  /// least twice as large, those that a copy shares are copied first. If memory
+  /// runs out, there are no nodes.
+  ///
+  /// \param space, label, keys, entries, most, wide as for rebuild, after the
+  ///   change.
+  /// \param shift RadixInsertions or RadixErasures.
+  template <class Exec, class Keys, class Shift>
+  void change(const Exec& space, const std::string& label, const Keys& keys,
+              size_type entries, size_type most, bool wide,
+              const Shift& shift) {
+    constexpr size_type end = query::RadixChild<std::uint32_t>::rank_end;
+    const bool has_nodes =
+        is_wide_ ? !query::RadixChild<std::uint64_t>::of(root_).is_leaf()
+                 : !query::RadixChild<std::uint32_t>::of(root_).is_leaf();
+    if (!has_nodes || is_wide_ != (wide || entries >= end)) {
+      rebuild(space, label, keys, entries, most, wide);
+    } else if (is_wide_) {
+      build<std::uint64_t>(space, label, keys, entries, most, &shift);
+    } else {
+      build<std::uint32_t>(space, label, keys, entries, most, &shift);
+    }
+  }
+
+  /// Whether there are places in the arenas whose nodes are gone.
+  bool has_free_places() const { return places_ != counts_; }
+
   /// Bytes of all nodes.
   size_type node_bytes() const {
     size_type bytes = 0;
@@ -483,22 +725,14 @@ class RadixLevels {
     return bytes;
   }
 
-  /// Leaves no free room in the arenas.
+  /// Leaves no free room in the arenas, behind the last places of nodes.
   template <class Exec>
   void shrink_to_fit(const Exec& space) {
     for (int k = 0; k < query::radix_kinds; ++k) {
       const size_type bytes =
-          counts_[k] * bytes_of(static_cast<query::RadixKind>(k));
-      Arena& arena = arenas_[k];
-      if (arena.extent(0) == bytes) continue;
-      const Arena less =
-          bytes == 0 ? Arena() : allocate(space, arena.label(), bytes);
-      if (bytes > 0)
-        Kokkos::deep_copy(
-            space, less,
-            Kokkos::subview(arena,
-                            Kokkos::pair<size_type, size_type>(0, bytes)));
-      arena = less;
+          places_[k] * bytes_of(static_cast<query::RadixKind>(k));
+      if (arenas_[k].extent(0) != bytes)
+        arenas_[k] = moved(space, arenas_[k], bytes, bytes);
     }
   }
 
@@ -539,9 +773,39 @@ class RadixLevels {
     return query::RadixChild<std::uint32_t>::leaf(0).word();
   }
 
-  template <class Word, class Exec, class Keys>
+  /// What no tree that is built from nothing has.
+  struct NoShift {};
+
+  template <class Word, class Exec, class Keys, class Shift = NoShift>
   void build(const Exec& space, const std::string& label, const Keys& keys,
-             size_type entries, size_type most);
+             size_type entries, size_type most, const Shift* shift = nullptr);
+
+  /// Has ranks in all nodes that may stay moved, and lists free places.
+  template <class Word, class Exec, class Keys, class Shift>
+  RadixSurvey survey(const Exec& space, const std::string& label,
+                     const Keys& keys, size_type most, const Shift& shift,
+                     const std::array<size_type, query::radix_kinds>& places,
+                     Kokkos::View<Word*, MemorySpace>& free);
+
+  template <class Word>
+  RadixArenas<Prefix, Word> arenas() const {
+    RadixArenas<Prefix, Word> all;
+    for (int k = 0; k < query::radix_kinds; ++k) all.of[k] = arenas_[k].data();
+    return all;
+  }
+
+  /// The first `used` bytes of an arena in another one.
+  template <class Exec>
+  static Arena moved(const Exec& space, const Arena& arena, size_type used,
+                     size_type bytes) {
+    if (bytes == 0) return {};
+    const Arena other = allocate(space, arena.label(), bytes);
+    const Kokkos::pair<size_type, size_type> range(0, used);
+    if (used > 0)
+      Kokkos::deep_copy(space, Kokkos::subview(other, range),
+                        Kokkos::subview(arena, range));
+    return other;
+  }
 
   size_type bytes_of(query::RadixKind kind) const {
     return is_wide_ ? query::radix_node_bytes<Prefix, std::uint64_t>(kind)
@@ -566,6 +830,7 @@ class RadixLevels {
 
   std::array<Arena, query::radix_kinds> arenas_;
   std::array<size_type, query::radix_kinds> counts_{};
+  std::array<size_type, query::radix_kinds> places_{};  ///< with free ones
   size_type single_entries_ = 0;
   size_type root_ = no_nodes();
   int height_ = 0;
@@ -573,90 +838,187 @@ class RadixLevels {
 };
 
 template <class Prefix, class MemorySpace>
-template <class Word, class Exec, class Keys>
+template <class Word, class Exec, class Keys, class Shift>
+RadixSurvey RadixLevels<Prefix, MemorySpace>::survey(
+    const Exec& space, const std::string& label, const Keys& keys,
+    size_type most, const Shift& shift,
+    const std::array<size_type, query::radix_kinds>& places,
+    Kokkos::View<Word*, MemorySpace>& free) {
+  using Range = Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>;
+  for (int k = 0; k < query::radix_kinds; ++k)
+    if (arenas_[k].use_count() > 1)
+      arenas_[k] = moved(space, arenas_[k],
+                         places[k] * bytes_of(static_cast<query::RadixKind>(k)),
+                         arenas_[k].extent(0));
+  const auto all = arenas<Word>();
+  SurveyRadixNodes<Word, Keys, Shift> kernel{all, keys, shift, most,
+                                             {},  {},   {}};
+  size_type count = 0;
+  for (int k = 0; k < query::radix_kinds; ++k) {
+    kernel.begin[k] = count;
+    count += places[k];
+  }
+  const auto alloc = [&](const char* what) {
+    return Kokkos::view_alloc(space, Kokkos::WithoutInitializing, label + what);
+  };
+  const Kokkos::View<size_type*, MemorySpace> deltas(alloc("::deltas"), count);
+  free = Kokkos::View<Word*, MemorySpace>(alloc("::free_places"), count);
+  kernel.deltas = deltas.data();
+  kernel.free = free.data();
+  RadixSurvey found;
+  Kokkos::parallel_scan(label + "::survey_nodes", Range(space, 0, count),
+                        kernel, found);
+  const auto shift_form = [&](query::RadixKind kind, auto shifting) {
+    const int k = int(kind);
+    if (places[k] == 0) return;
+    shifting.nodes = reinterpret_cast<decltype(shifting.nodes)>(all.of[k]);
+    shifting.deltas = deltas.data() + kernel.begin[k];
+    Kokkos::parallel_for(label + "::shift_ranks",
+                         Range(space, 0, places[k] * shifting.places),
+                         shifting);
+  };
+  using query::RadixKind;
+  shift_form(RadixKind::node4,
+             ShiftRadixLeaves<query::RadixNode4<Prefix, Word>>{});
+  shift_form(RadixKind::node16,
+             ShiftRadixLeaves<query::RadixNode16<Prefix, Word>>{});
+  shift_form(RadixKind::node48,
+             ShiftRadixLeaves<query::RadixNode48<Prefix, Word>>{});
+  shift_form(RadixKind::node256,
+             ShiftRadixLeaves<query::RadixNode256<Prefix, Word>>{});
+  shift_form(RadixKind::ranks,
+             ShiftRadixRanks<query::RadixRanks<Prefix, Word>>{});
+  return found;
+}
+
+template <class Prefix, class MemorySpace>
+template <class Word, class Exec, class Keys, class Shift>
 void RadixLevels<Prefix, MemorySpace>::build(const Exec& space,
                                              const std::string& label,
                                              const Keys& keys,
-                                             size_type entries,
-                                             size_type most) {
-  root_ = query::RadixChild<Word>::leaf(0).word();
+                                             size_type entries, size_type most,
+                                             const Shift* shift) {
+  using Child = query::RadixChild<Word>;
+  constexpr bool changes = !std::is_same_v<Shift, NoShift>;
+  const size_type old_root = changes ? root_ : Child::leaf(0).word();
+  auto counts = changes ? counts_ : decltype(counts_){};
+  auto places = changes ? places_ : decltype(places_){};
+  size_type singles = changes ? single_entries_ : 0;
+  root_ = Child::leaf(0).word();
   is_wide_ = sizeof(Word) == 8;
   counts_ = {};
+  places_ = {};
   single_entries_ = 0;
   height_ = 0;
   if (entries <= most) return;
-  using Records = Kokkos::View<RadixRecord*, MemorySpace>;
   using Range = Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>;
-  const auto records = [&](size_type count) {
-    return Records(Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
-                                      label + "::level"),
-                   count);
+  RadixNumbers<Word> numbers{};
+  Kokkos::View<Word*, MemorySpace> free;
+  if constexpr (changes) {
+    const RadixSurvey found =
+        survey<Word>(space, label, keys, most, *shift, places, free);
+    size_type begin = 0;
+    for (int k = 0; k < query::radix_kinds; ++k) {
+      numbers.free[k] = free.data() + begin;
+      numbers.count[k] = found.free[k];
+      numbers.end[k] = places[k];
+      counts[k] -= found.dead[k];
+      begin += places[k];
+    }
+    singles -= found.singles;
+  }
+  struct Level {
+    Kokkos::View<RadixRecord*, MemorySpace> records;
+    Kokkos::View<std::uint32_t*, MemorySpace> fresh;
+    size_type size() const { return records.extent(0); }
   };
-  std::vector<Records> levels{records(1)};
+  const auto level_of = [&](size_type count) {
+    const auto alloc = [&](const char* what) {
+      return Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
+                                label + what);
+    };
+    Level level;
+    level.records = decltype(level.records)(alloc("::level"), count);
+    level.fresh = decltype(level.fresh)(alloc("::level_of_fresh"), 8 * count);
+    return level;
+  };
+  const auto kernel_of = [&](const Level& level) {
+    return RadixLevelKernel<Exec, Word, Keys>{
+        keys, level.records.data(), level.fresh.data(), level.size(),
+        most, arenas<Word>()};
+  };
+  std::vector<Level> levels{level_of(1)};
   Kokkos::parallel_for(
       label + "::write_root", Kokkos::RangePolicy<Exec>(space, 0, 1),
-      WriteElement<RadixRecord>{{0, entries, 0, 0, 0, 0}, levels[0].data()});
+      WriteElement<RadixRecord>{
+          {0, entries, old_root, 0, RadixRecord::unnumbered, 0, 0, 0, 0, false},
+          levels[0].records.data()});
   RadixCounts above;
-  int root_kind = query::radix_kinds;
-  bool root_has_path = false;
+  size_type root = 0;
+  size_type height = 0;
   for (;;) {
-    const Records& level = levels.back();
-    const RadixLevelKernel<Exec, Word, Keys> of_level{keys, level.data(),
-                                                      level.extent(0), most};
+    const Level& level = levels.back();
+    const auto of_level = kernel_of(level);
     run(space, label + "::measure_nodes",
         MeasureRadixNodes<Exec, Word, Keys>{of_level});
     RadixCounts here;
-    Kokkos::parallel_scan(label + "::number_nodes",
-                          Range(space, 0, level.extent(0)),
-                          NumberRadixNodes{level.data(), above}, here);
+    Kokkos::parallel_scan(
+        label + "::number_nodes", Range(space, 0, level.size()),
+        NumberRadixNodes<Word>{level.records.data(), above, numbers}, here);
     above += here;
-    if (levels.size() == 1) {
-      root_has_path = here.of[RadixCounts::deep] > 0;
-      root_kind =
-          int(std::find(here.of, here.of + query::radix_kinds, 1) - here.of);
-    }
-    const size_type inner = here.of[RadixCounts::inner];
-    if (inner == 0) break;
-    const auto below = records(inner);
+    if (levels.size() == 1) root = here.words;
+    height = std::max(height, levels.size() + here.height);
+    if (here.inner == 0) break;
+    const Level below = level_of(here.inner);
     run(space, label + "::branch_nodes",
-        BranchRadixNodes<Exec, Word, Keys>{of_level, below.data()});
+        BranchRadixNodes<Exec, Word, Keys>{of_level, below.records.data()});
     levels.push_back(below);
   }
-  if (root_kind == query::radix_kinds) return;  // all keys are equal
-  std::array<size_type, query::radix_kinds> counts;
-  std::copy_n(above.of, query::radix_kinds, counts.begin());
-  if constexpr (sizeof(Word) == 4) {
-    if (*std::max_element(counts.begin(), counts.end()) >
-        query::RadixChild<Word>::most_nodes)
-      return build<std::uint64_t>(space, label, keys, entries, most);
-  }
+  if (Child::of(root).is_leaf()) return;  // all keys are equal
   constexpr const char* names[] = {"node4",   "node16", "node48",
                                    "node256", "ranks",  "bits"};
-  for (std::size_t k = 0; k < arenas_.size(); ++k) {
-    const size_type bytes =
-        counts[k] * bytes_of(static_cast<query::RadixKind>(k));
+  auto places_before = places;
+  for (int k = 0; k < query::radix_kinds; ++k) {
+    const size_type fresh = above.fresh[k];
+    places[k] += fresh - std::min(fresh, numbers.count[k]);
+    counts[k] += fresh - above.freed[k];
+    if (sizeof(Word) == 4 && places[k] > Child::most_nodes)
+      return build<std::uint64_t>(space, label, keys, entries, most);
+  }
+  for (int k = 0; k < query::radix_kinds; ++k) {
+    const size_type of_one = bytes_of(static_cast<query::RadixKind>(k));
+    const size_type bytes = places[k] * of_one;
     Arena& arena = arenas_[k];
     const bool is_shared = arena.use_count() > 1;
     if (bytes <= arena.extent(0) && !is_shared) continue;
-    const size_type room = is_shared ? 0 : 2 * arena.extent(0);
-    // Not both at once: what is in the old one is not needed any more.
-    arena = Arena();
-    if (bytes > 0)
-      arena = allocate(space, label + "::" + names[k], std::max(bytes, room));
+    const size_type room = std::max(bytes, is_shared ? 0 : 2 * arena.extent(0));
+    if (places_before[k] > 0) {
+      arena = moved(space, arena, places_before[k] * of_one, room);
+    } else {
+      // Not both at once: what is in the old one is not needed any more.
+      arena = Arena();
+      if (bytes > 0) arena = allocate(space, label + "::" + names[k], room);
+    }
   }
+  for (std::size_t l = levels.size(); l-- > 0;) {
+    const bool is_last = l + 1 == levels.size();
+    Kokkos::parallel_for(
+        label + "::raise_nodes", Range(space, 0, levels[l].size()),
+        RaiseRadixNodes{levels[l].records.data(), levels[l].size(),
+                        is_last ? nullptr : levels[l + 1].records.data(),
+                        is_last ? 0 : levels[l + 1].size()});
+  }
+  // From the root down: a node looks at what its children were.
   for (std::size_t l = 0; l < levels.size(); ++l)
     run(space, label + "::write_nodes",
         WriteRadixNodes<Exec, Word, Keys>{
-            {keys, levels[l].data(), levels[l].extent(0), most},
-            l + 1 < levels.size() ? levels[l + 1].data() : nullptr,
-            {arenas_[0].data(), arenas_[1].data(), arenas_[2].data(),
-             arenas_[3].data(), arenas_[4].data(), arenas_[5].data()}});
+            kernel_of(levels[l]),
+            l + 1 < levels.size() ? levels[l + 1].records.data() : nullptr});
   counts_ = counts;
-  single_entries_ = above.of[RadixCounts::single];
-  height_ = int(levels.size());
-  root_ = query::RadixChild<Word>::node(
-              static_cast<query::RadixKind>(root_kind), root_has_path, 0)
-              .word();
+  places_ = places;
+  single_entries_ = singles + above.singles;
+  height_ = int(height);
+  root_ = root;
 }
 
 }  // namespace kindex::build

@@ -468,6 +468,7 @@ class Strings {
 /// Ascending byte strings as the build of a radix tree sees them.
 struct RadixStrings {
   using Prefix = std::uint32_t;  ///< the number of bytes above a node
+  static constexpr bool change = false;
   StringsRef strings;
 
   KOKKOS_FUNCTION int common(size_type a, size_type b) const {
@@ -480,7 +481,8 @@ struct RadixStrings {
     const Bytes string = strings(rank);
     return std::uint32_t(depth) < string.size ? string.data[depth] : -1;
   }
-  KOKKOS_FUNCTION Prefix prefix(size_type /*rank*/, int depth) const {
+  KOKKOS_FUNCTION Prefix prefix(size_type /*rank*/, int depth,
+                                int /*height*/) const {
     return Prefix(depth);
   }
 };

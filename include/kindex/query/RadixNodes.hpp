@@ -146,9 +146,11 @@ class RadixChild {
 /// \tparam Prefix holds the bytes down to the node and their number.
 template <class Prefix, class Word>
 struct RadixHead {
-  Word first;     ///< rank of the first entry below
-  Word last;      ///< rank behind the last entry below
-  Prefix prefix;  ///< bytes down to where it branches; the last: how many
+  Word first;  ///< rank of the first entry below
+  Word last;   ///< rank behind the last entry below; that: no node is there
+  /// Bytes down to where it branches; the last: how many, and in its upper half
+  /// the levels of nodes from there on, less one.
+  Prefix prefix;
 };
 
 /// Up to 4 children. Unused places have byte 255 and the leaf of no entries
@@ -273,12 +275,15 @@ struct alignas(16) RadixBits {
 
 /// The size of a node.
 template <class Prefix, class Word>
-constexpr std::size_t radix_node_bytes(RadixKind kind) {
-  constexpr std::size_t bytes[] = {
-      sizeof(RadixNode4<Prefix, Word>),  sizeof(RadixNode16<Prefix, Word>),
-      sizeof(RadixNode48<Prefix, Word>), sizeof(RadixNode256<Prefix, Word>),
-      sizeof(RadixRanks<Prefix, Word>),  sizeof(RadixBits<Prefix, Word>)};
-  return bytes[int(kind)];
+KOKKOS_INLINE_FUNCTION constexpr std::size_t radix_node_bytes(RadixKind kind) {
+  switch (kind) {
+    case RadixKind::node4: return sizeof(RadixNode4<Prefix, Word>);
+    case RadixKind::node16: return sizeof(RadixNode16<Prefix, Word>);
+    case RadixKind::node48: return sizeof(RadixNode48<Prefix, Word>);
+    case RadixKind::node256: return sizeof(RadixNode256<Prefix, Word>);
+    case RadixKind::ranks: return sizeof(RadixRanks<Prefix, Word>);
+    default: return sizeof(RadixBits<Prefix, Word>);
+  }
 }
 
 /// How many of the four bytes of a word are below `byte`: a vector compare of
@@ -298,6 +303,39 @@ KOKKOS_INLINE_FUNCTION int count_bytes_below(std::uint32_t word, int byte) {
 KOKKOS_INLINE_FUNCTION bool holds_byte(std::uint32_t word, int byte) {
   const std::uint32_t differ = word ^ (std::uint32_t(byte) * 0x01010101U);
   return ((differ - 0x01010101U) & ~differ & 0x80808080U) != 0;
+}
+
+/// Where a byte is among the children of a node, or would be.
+struct RadixPlace {
+  int place;
+  bool is_there;
+};
+
+/// That of `byte`, in one of the forms that have places.
+template <class Prefix, class Word>
+KOKKOS_FUNCTION RadixPlace radix_place(const RadixNode4<Prefix, Word>& node,
+                                       int byte) {
+  const std::uint32_t bytes = node.bytes;
+  return {count_bytes_below(bytes, byte), holds_byte(bytes, byte)};
+}
+/// That of `byte`.
+template <class Prefix, class Word>
+KOKKOS_FUNCTION RadixPlace radix_place(const RadixNode16<Prefix, Word>& node,
+                                       int byte) {
+  RadixPlace at{0, false};
+  for (int i = 0; i < 4; ++i) {
+    const std::uint32_t bytes = node.bytes[i];
+    at.place += count_bytes_below(bytes, byte);
+    at.is_there |= holds_byte(bytes, byte);
+  }
+  return at;
+}
+/// That of `byte`.
+template <class Prefix, class Word>
+KOKKOS_FUNCTION RadixPlace radix_place(const RadixNode48<Prefix, Word>& node,
+                                       int byte) {
+  const RadixBytes bytes = node.bytes;
+  return {bytes.below(byte), bytes.holds(byte)};
 }
 
 // ---- the descent ------------------------------------------------------------
@@ -331,7 +369,7 @@ struct FixedRadixForm {
   }
   /// Where a node branches.
   KOKKOS_FUNCTION int depth(const Prefix& prefix) const {
-    return radix_byte(prefix, last_depth);
+    return radix_byte(prefix, last_depth) & 15;
   }
   /// Whether a query is below (-1) or above (1) all keys of a node that
   /// branches at `depth`, or may be among them (0).
@@ -566,26 +604,15 @@ class RadixNodes {
     switch (from.kind()) {
       case RadixKind::node4: {
         const auto& at = node<RadixNode4>(node4, from);
-        const std::uint32_t bytes = at.bytes;
-        return choose(at, count_bytes_below(bytes, byte), 4,
-                      holds_byte(bytes, byte), child, depth);
+        return choose(at, radix_place(at, byte), 4, child, depth);
       }
       case RadixKind::node16: {
         const auto& at = node<RadixNode16>(node16, from);
-        int below = 0;
-        bool is_there = false;
-        for (int i = 0; i < 4; ++i) {
-          const std::uint32_t bytes = at.bytes[i];
-          below += count_bytes_below(bytes, byte);
-          is_there |= holds_byte(bytes, byte);
-        }
-        return choose(at, below, 16, is_there, child, depth);
+        return choose(at, radix_place(at, byte), 16, child, depth);
       }
       case RadixKind::node48: {
         const auto& at = node<RadixNode48>(node48, from);
-        const RadixBytes bytes = at.bytes;
-        return choose(at, bytes.below(byte), 48, bytes.holds(byte), child,
-                      depth);
+        return choose(at, radix_place(at, byte), 48, child, depth);
       }
       case RadixKind::node256: {
         child = node<RadixNode256>(node256, from).children[byte];
@@ -614,18 +641,18 @@ class RadixNodes {
     }
   }
 
-  /// The child in place `place` of up to `places`.
+  /// The child in a place of up to `places`.
   template <class Node, class Word>
-  KOKKOS_FUNCTION static RadixStep choose(const Node& at, int place, int places,
-                                          bool is_there,
-                                          RadixChild<Word>& child, int& depth) {
-    if (place == places) {
+  KOKKOS_FUNCTION static RadixStep choose(const Node& at, RadixPlace found,
+                                          int places, RadixChild<Word>& child,
+                                          int& depth) {
+    if (found.place == places) {
       child = RadixChild<Word>::leaf(at.head.last);
       return RadixStep::absent;
     }
-    child = at.children[place];
+    child = at.children[found.place];
     ++depth;
-    if (!is_there) return RadixStep::before;
+    if (!found.is_there) return RadixStep::before;
     return child.is_leaf() ? RadixStep::leaf : RadixStep::down;
   }
 

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef KINDEX_BUILD_RADIXCHANGE_HPP
+#define KINDEX_BUILD_RADIXCHANGE_HPP
+
+/// \file
+/// What becomes of the nodes of a radix tree when entries come or go: which
+/// ones stay, which are free, and by how much ranks move.
+
+#include <kindex/Types.hpp>
+#include <kindex/query/RadixNodes.hpp>
+
+#include <cstddef>
+
+namespace kindex::build {
+
+/// Arenas that are read and written, by form.
+template <class Prefix, class Word>
+struct RadixArenas {
+  using Child = query::RadixChild<Word>;
+  using Head = query::RadixHead<Prefix, Word>;
+
+  std::byte* of[query::radix_kinds];
+
+  /// Node `number` of its form.
+  template <class Node>
+  KOKKOS_FUNCTION Node& at(query::RadixKind kind, size_type number) const {
+    return reinterpret_cast<Node*>(of[int(kind)])[number];
+  }
+  /// What it begins with.
+  KOKKOS_FUNCTION Head& head(query::RadixKind kind, size_type number) const {
+    return *reinterpret_cast<Head*>(
+        of[int(kind)] + number * query::radix_node_bytes<Prefix, Word>(kind));
+  }
+  KOKKOS_FUNCTION Head& head(Child node) const {
+    return head(node.kind(), node.number());
+  }
+
+  /// The node below another by `byte`; a leaf if there is none.
+  KOKKOS_FUNCTION Child node_below(Child node, int byte) const {
+    using query::RadixKind;
+    const auto in = [byte](const auto& parent) {
+      const query::RadixPlace found = query::radix_place(parent, byte);
+      return found.is_there ? parent.children[found.place] : Child::leaf(0);
+    };
+    const size_type number = node.number();
+    switch (node.kind()) {
+      case RadixKind::node4:
+        return in(at<query::RadixNode4<Prefix, Word>>(node.kind(), number));
+      case RadixKind::node16:
+        return in(at<query::RadixNode16<Prefix, Word>>(node.kind(), number));
+      case RadixKind::node48:
+        return in(at<query::RadixNode48<Prefix, Word>>(node.kind(), number));
+      case RadixKind::node256:
+        return at<query::RadixNode256<Prefix, Word>>(node.kind(), number)
+            .children[byte];
+      default: return Child::leaf(0);
+    }
+  }
+};
+
+/// By how much ranks move, modulo 2^64, when sorted entries come.
+struct RadixInsertions {
+  static constexpr bool removes = false;
+  const size_type* starts;  ///< ranks that the new entries have then
+  size_type changes;        ///< how many
+
+  /// The entries that come before that of rank `rank`.
+  KOKKOS_FUNCTION size_type delta(size_type rank) const {
+    size_type low = 0;
+    for (size_type high = changes; low < high;) {
+      const size_type middle = low + (high - low) / 2;
+      if (starts[middle] - middle <= rank)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    return low;
+  }
+  /// Whether some come between those from `first` to before `last`.
+  KOKKOS_FUNCTION bool is_inside(size_type first, size_type last) const {
+    return delta(first) != delta(last - 1);
+  }
+};
+
+/// The same when entries go.
+struct RadixErasures {
+  static constexpr bool removes = true;
+  const size_type* lower;  ///< first rank of a run of entries that go
+  const size_type* gone;   ///< how many go up to the end of it
+  size_type changes;       ///< runs, of which some may be empty
+
+  /// Less the entries that go before that of rank `rank`, which stays.
+  KOKKOS_FUNCTION size_type delta(size_type rank) const {
+    size_type low = 0;
+    for (size_type high = changes; low < high;) {
+      const size_type middle = low + (high - low) / 2;
+      if (lower[middle] < rank)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    return low == 0 ? 0 : 0 - gone[low - 1];
+  }
+  /// Whether some of those from `first` to before `last` go.
+  KOKKOS_FUNCTION bool is_inside(size_type first, size_type last) const {
+    return delta(first) != delta(last);
+  }
+};
+
+/// What there is in the arenas, by form.
+struct RadixSurvey {
+  size_type free[query::radix_kinds];  ///< places without a node
+  size_type dead[query::radix_kinds];  ///< of these, since this change
+  size_type singles;                   ///< entries of Bits among those
+
+  KOKKOS_FUNCTION RadixSurvey() : free{}, dead{}, singles(0) {}
+  KOKKOS_FUNCTION RadixSurvey& operator+=(const RadixSurvey& other) {
+    for (int k = 0; k < query::radix_kinds; ++k) {
+      free[k] += other.free[k];
+      dead[k] += other.dead[k];
+    }
+    singles += other.singles;
+    return *this;
+  }
+};
+
+/// Lists the places that are free, and takes the ranges of nodes to where they
+/// will be; those of nodes that are certain to be written anew stay. A node
+/// goes if what is left of it is a leaf, or branches further down.
+///
+/// \tparam Keys as for RadixLevels: of the entries after the change.
+/// \tparam Shift RadixInsertions or RadixErasures.
+template <class Word, class Keys, class Shift>
+struct SurveyRadixNodes {
+  using value_type = RadixSurvey;
+
+  RadixArenas<typename Keys::Prefix, Word> arenas;
+  Keys keys;
+  Shift shift;
+  size_type most;                       ///< as for RadixLevels
+  size_type begin[query::radix_kinds];  ///< of each form among all places
+  size_type* deltas;  ///< for each place, by how much its node's ranks move
+  Word* free;         ///< numbers of those that are free
+
+  KOKKOS_FUNCTION void operator()(size_type i, RadixSurvey& sum,
+                                  bool is_final) const {
+    int kind = 0;
+    for (int k = 1; k < query::radix_kinds; ++k)
+      if (begin[k] <= i) kind = k;
+    const size_type number = i - begin[kind];
+    auto& head = arenas.head(static_cast<query::RadixKind>(kind), number);
+    const size_type first = head.first;
+    const size_type last = head.last;
+    size_type delta = 0;
+    bool is_free = first == last;
+    const bool was_free = is_free;
+    if (!is_free) {
+      delta = shift.delta(first);
+      if (shift.is_inside(first, last)) {
+        if constexpr (Shift::removes)
+          is_free = is_leaf(first + delta, last + shift.delta(last),
+                            keys.depth(head.prefix));
+        delta = 0;
+      }
+    }
+    for (int k = 0; k < query::radix_kinds; ++k) {
+      if (k != kind) continue;
+      if (is_final && is_free)
+        free[begin[k] + sum.free[k]] = static_cast<Word>(number);
+      sum.free[k] += is_free ? 1 : 0;
+      sum.dead[k] += is_free && !was_free ? 1 : 0;
+    }
+    if (is_free && kind == int(query::RadixKind::bits))
+      sum.singles += last - first;
+    if (!is_final) return;
+    deltas[i] = delta;
+    head.first = is_free ? 0 : static_cast<Word>(first + delta);
+    head.last = is_free ? 0 : static_cast<Word>(last + delta);
+  }
+
+  /// Whether entries [first, last) need no node that branches at `depth`.
+  KOKKOS_FUNCTION bool is_leaf(size_type first, size_type last,
+                               int depth) const {
+    return last - first <= most || keys.equal(first, last - 1) ||
+           keys.common(first, last - 1) != depth;
+  }
+};
+
+/// Moves the ranks of leaves below nodes of one form.
+///
+/// \tparam Node RadixNode4, 16, 48 or 256.
+template <class Node>
+struct ShiftRadixLeaves {
+  static constexpr int places =
+      int(sizeof(Node::children)) / int(sizeof(Node::children[0]));
+  Node* nodes;
+  const size_type* deltas;
+
+  KOKKOS_FUNCTION void operator()(size_type i) const {
+    const size_type delta = deltas[i / places];
+    if (delta == 0) return;
+    auto& child = nodes[i / places].children[i % places];
+    using Child = std::decay_t<decltype(child)>;
+    if (child.is_leaf()) child = Child::leaf(child.rank() + delta);
+  }
+};
+
+/// The same of RadixRanks.
+template <class Node>
+struct ShiftRadixRanks {
+  static constexpr int places = Node::blocks;
+  Node* nodes;
+  const size_type* deltas;
+
+  KOKKOS_FUNCTION void operator()(size_type i) const {
+    auto& first = nodes[i / places].ranks[i % places].first;
+    first =
+        static_cast<std::decay_t<decltype(first)>>(first + deltas[i / places]);
+  }
+};
+
+/// Which numbers new nodes take: free ones first, in ascending order.
+template <class Word>
+struct RadixNumbers {
+  const Word* free[query::radix_kinds];
+  size_type count[query::radix_kinds];  ///< of those
+  size_type end[query::radix_kinds];    ///< behind all numbers
+
+  /// That of the `i`-th new node of a form.
+  KOKKOS_FUNCTION size_type of(int kind, size_type i) const {
+    return i < count[kind] ? size_type(free[kind][i])
+                           : end[kind] + (i - count[kind]);
+  }
+};
+
+}  // namespace kindex::build
+
+#endif
