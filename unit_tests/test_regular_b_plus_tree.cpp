@@ -832,7 +832,8 @@ TYPED_TEST(RegularHybrids, NodesAreUsedAgain) {
   std::mt19937_64 rng(3);
   auto keys = draw<std::uint64_t>(Pattern::random, 30000, 0, rng);
   pair.insert(keys, {});
-  for (int round = 0; round < 3; ++round) pair.update(keys, {});
+  for (int round = 0; round < 3; ++round)
+    pair.update(keys, by(UpdateMethod::asynchronous));
   const size_type bytes = pair.index.memory_bytes();
   for (int round = 0; round < 20; ++round) {
     pair.update(keys, by(round % 2 == 0 ? UpdateMethod::asynchronous

@@ -5,6 +5,7 @@
 /// \file
 /// A B+-tree of large nodes in pools, with updates, and its hybrid.
 
+#include <kindex/build/RegularEditor.hpp>
 #include <kindex/build/RegularVersion.hpp>
 #include <kindex/query/BulkQueries.hpp>
 #include <kindex/query/RefVerbs.hpp>
@@ -95,27 +96,35 @@ struct UpdateOptions {
 /// They return when the result is there for readers; batches of several threads
 /// follow each other. What comes out does not depend on threads or methods.
 ///
-/// **Readers.** Nodes that change are written anew, in other places, from
-/// leaves up to the root, so that whoever reads has a version that stays as it
-/// is. A call of a verb, from any thread and at any time, answers all of its
-/// queries from one version; snapshot() keeps one for several calls. A verb on
-/// an execution space that returns before its kernels end (no host space that
-/// Kokkos has by default does) needs a snapshot that lives as long.
+/// **Readers** have a version that stays as it is. A call of a verb, from any
+/// thread and at any time, answers all of its queries from one version;
+/// snapshot() keeps one for several calls. While any version is held, nodes
+/// that change are written anew, in other places, from leaves up to the root.
+/// While none is, they are written where they are (UpdateMethod::in_place), and
+/// whoever comes meanwhile waits for the batch. A verb on an execution space
+/// that returns before its kernels end (no host space that Kokkos has by
+/// default does) needs a snapshot that lives as long.
 ///
 /// A leaf has the values of all of its places: large ones make large leaves.
 ///
-/// Cost of a batch on n entries: sort it (asynchronous: all of it, with all
-/// threads), read and write each leaf that changes (2 to 16 KiB, with values)
-/// and the inner nodes above, allocate twice its keys, values and numbers.
-/// Asynchronous batches that change all leaves need memory for a second tree.
-/// Nodes are written again when no reader has them, nor an older version; pools
-/// grow to the double, and never shrink. The first verb after a batch that
-/// needs ranks (all but `find` and `contains`, and ref()) reads and writes some
-/// 25 bytes per leaf.
+/// Cost of a batch on n entries: sort it (synchronised: its groups), allocate
+/// twice its keys, values and numbers, and:
+/// - in place, read a line or two of keys per operation, and write a value; or
+///   write the leaf from where it changes on, and of its neighbours and of the
+///   inner nodes above what splits or joins;
+/// - otherwise, read and write each leaf that changes (2 to 16 KiB, with
+///   values) and the inner nodes above. Batches that change all leaves need
+///   memory for a second tree. Nodes are written again when no reader has them,
+///   nor an older version.
+///
+/// Pools grow to the double, and never shrink. The first verb after a batch of
+/// insertions or erasures that needs ranks (all but `find` and `contains`, and
+/// ref()) reads and writes some 25 bytes per leaf; updates keep ranks, in
+/// place.
 ///
 /// Errors: what throws Error throws before anything changes. Where memory runs
-/// out, an asynchronous batch leaves the index as it was, a synchronised one as
-/// it was before or after one of its groups.
+/// out, a batch leaves the index as it was, a synchronised one as it was before
+/// or after one of its groups.
 ///
 /// \tparam Key, Value as for SortedArray.
 /// \tparam MemorySpace memory of the device.
@@ -150,8 +159,8 @@ class RegularBPlusTree
   /// Most entries of a leaf.
   static constexpr int leaf_entries = Shape::leaf_keys;
   /// Batches up to this many operations are synchronised by
-  /// UpdateMethod::automatic. Measured with the 16 cores of an H100's host,
-  /// 2^24 keys of 8 bytes, operations all over them
+  /// UpdateMethod::automatic where others read. Measured with the 16 cores of
+  /// an H100's host, 2^24 keys of 8 bytes, operations all over them
   /// (perf/results/h100-updates.json): of 4 operations, one thread alone does
   /// 2.5 times as many per second as all that have to be woken, of 16 from 1.2
   /// to 1.5 times; of 64, all do 1.3 to 1.7 times as many, of 2^16 20 times.
