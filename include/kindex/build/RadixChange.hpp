@@ -163,19 +163,20 @@ struct SurveyRadixNodes {
         delta = 0;
       }
     }
-    for (int k = 0; k < query::radix_kinds; ++k) {
-      if (k != kind) continue;
-      if (is_final && is_free)
-        free[begin[k] + sum.free[k]] = static_cast<Word>(number);
-      sum.free[k] += is_free ? 1 : 0;
-      sum.dead[k] += is_free && !was_free ? 1 : 0;
+    if (is_final) {
+      for (int k = 0; k < query::radix_kinds; ++k)
+        if (is_free && k == kind)
+          free[begin[k] + sum.free[k]] = static_cast<Word>(number);
+      deltas[i] = delta;
+      head.first = is_free ? 0 : static_cast<Word>(first + delta);
+      head.last = is_free ? 0 : static_cast<Word>(last + delta);
     }
-    if (is_free && kind == int(query::RadixKind::bits))
-      sum.singles += last - first;
-    if (!is_final) return;
-    deltas[i] = delta;
-    head.first = is_free ? 0 : static_cast<Word>(first + delta);
-    head.last = is_free ? 0 : static_cast<Word>(last + delta);
+    for (int k = 0; k < query::radix_kinds; ++k) {
+      sum.free[k] += is_free && k == kind ? 1 : 0;
+      sum.dead[k] += is_free && !was_free && k == kind ? 1 : 0;
+    }
+    sum.singles +=
+        is_free && kind == int(query::RadixKind::bits) ? last - first : 0;
   }
 
   /// Whether entries [first, last) need no node that branches at `depth`.

@@ -685,7 +685,8 @@ class RadixLevels {
   /// it costs, beside the levels, reading and writing the nodes once. Fences
   /// `space` as a build does, and once more. Arenas that are full become at
   /// least twice as large, those that a copy shares are copied first. If memory
-  /// runs out, there are no nodes.
+  /// runs out, there are no nodes. Of more changes than a quarter of the nodes,
+  /// which concern most of these, all are written anew.
   ///
   /// \param space, label, keys, entries, most, wide as for rebuild, after the
   ///   change.
@@ -698,7 +699,10 @@ class RadixLevels {
     const bool has_nodes =
         is_wide_ ? !query::RadixChild<std::uint64_t>::of(root_).is_leaf()
                  : !query::RadixChild<std::uint32_t>::of(root_).is_leaf();
-    if (!has_nodes || is_wide_ != (wide || entries >= end)) {
+    size_type nodes = 0;
+    for (const size_type count : counts_) nodes += count;
+    if (!has_nodes || shift.changes > nodes / 4 ||
+        is_wide_ != (wide || entries >= end)) {
       rebuild(space, label, keys, entries, most, wide);
     } else if (is_wide_) {
       build<std::uint64_t>(space, label, keys, entries, most, &shift);
