@@ -174,10 +174,14 @@ updates = report(plain + [
               items_per_second=1e6 * millions, batch_us=1.0,
               leaves_per_operation=0.5, deferred=0.125,
               device_bytes_per_operation=1500.0,
-              automatic=int((method == "synchronised") == (batch <= 64)))
+              automatic=int(method != "in_place" and
+                            (method == "synchronised") == (batch <= 64)))
     for method, all_millions in (("synchronised", (4, 4, 4, 4)),
-                                 ("asynchronous", (5, 2, 6, 8)))
-    for batch, millions in zip((1, 64, 4096, 65536), all_millions)])
+                                 ("asynchronous", (5, 2, 6, 8)),
+                                 ("in_place", (16,)))
+    for batch, millions in zip(
+        (4096,) if method == "in_place" else (1, 64, 4096, 65536),
+        all_millions)])
 one_method = report(plain + [
     benchmark("update", "radix_tree", 4096,
               f"/keys:uniform/change:{change}/batch:1024",
@@ -235,10 +239,11 @@ checks = {
         "16.0", "62.5", "500"),
     "no updates, no section": "Batches of operations" not in without,
     "updates": row(updates, "Cuda", "u32 uniform", "2¹²", "values", "4,096",
-                   "4.000", "6.000", "1.50", "asynchronous", "0.500", "12.5 %",
-                   "1,500")
+                   "4.000", "6.000", "16.000", "1.50", "asynchronous", "0.500",
+                   "12.5 %", "1,500")
         and row(updates, "Cuda", "u32 uniform", "2¹²", "values", "64", "4.000",
-                "2.000", "0.50", "synchronised", "0.500", "12.5 %", "1,500"),
+                "2.000", "", "0.50", "synchronised", "0.500", "12.5 %",
+                "1,500"),
     "where methods cross for good": "values: 4,096." in updates
         and "ahead from 2¹²" in updates and "automatic up to 64" in updates,
     "one length, no section": "Short and long ranges" not in without,

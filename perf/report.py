@@ -793,12 +793,16 @@ def fit_sections(results):
                      rows, 2))]
 
 
+UPDATE_METHODS = ("in_place", "asynchronous", "synchronised")
+
+
 def update_figure(cells, crossings):
-    """Operations per second of both methods against the size of a batch, and
-    where they cross."""
+    """Operations per second of all methods against the size of a batch, and
+    where those cross that readers go on with."""
     figure, axes = panels(len(crossings), "updates")
-    methods = ("asynchronous", "synchronised")
-    lines = Lines(Palette(list(methods)))
+    methods = [m for m in UPDATE_METHODS
+               if any(of == m for _, _, of in cells)]
+    lines = Lines(Palette(methods))
     for ax, (line, crossing) in zip(axes, sorted(crossings.items())):
         group, n, space, change = line
         values, sizes, switches = [], [], []
@@ -825,8 +829,9 @@ def update_figure(cells, crossings):
                        f"automatic up to {count(max(switches))}", True)
     return figure_block(
         svg(figure, "updates") + lines.legend(),
-        "The mark is from where on the asynchronous method stays ahead; dashed: "
-        "up to where UpdateMethod::automatic takes the synchronised one.")
+        "The mark is from where on the asynchronous method stays ahead of the "
+        "synchronised one; dashed: up to where UpdateMethod::automatic takes "
+        "that while others read. While nobody does, it takes in_place.")
 
 
 def update_sections(results):
@@ -867,7 +872,8 @@ def plain_updates(updates):
 
 
 def methods_of_update(updates):
-    """Both methods side by side, and where they cross."""
+    """All methods side by side, and where those cross that readers go on
+    with."""
     cells, where = {}, defaultdict(dict)
     for r in updates:
         line = (update_group(r), r.n, r.space, r.tags["change"])
@@ -895,6 +901,10 @@ def methods_of_update(updates):
             taken = [name for name, of in zip(
                 ("synchronised", "asynchronous"), pair)
                 if of and of.get("automatic")]
+            in_place = cells.get((line, batch, "in_place"))
+            shown.append(f"{in_place['items_per_second'] / 1e6:,.3f}"
+                         if in_place else "")
+            c = c or in_place
             rows.append((space, group_title(group), count(n), change,
                          f"{batch:,}", *shown, ratio, *(taken or [""]),
                          f"{c['leaves_per_operation']:.3f}",
@@ -913,7 +923,8 @@ def methods_of_update(updates):
             + update_figure(cells, found)
             + table(("device", "keys", "n", "change", "batch",
                      "synchronised, million operations/s",
-                     "asynchronous", "ratio", "automatic takes",
+                     "asynchronous", "in place", "ratio of the first two",
+                     "automatic takes while others read",
                      "leaves written per operation",
                      "in leaves split or joined",
                      "bytes to the device per operation"), rows, 4))
