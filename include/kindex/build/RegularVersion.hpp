@@ -5,6 +5,7 @@
 /// \file
 /// Versions of a regular B+-tree: what readers hold while it changes.
 
+#include <kindex/build/HostLoop.hpp>
 #include <kindex/build/RegularNodes.hpp>
 
 #include <atomic>
