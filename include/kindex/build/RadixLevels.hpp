@@ -685,8 +685,8 @@ class RadixLevels {
   /// it costs, beside the levels, reading and writing the nodes once. Fences
   /// `space` as a build does, and once more. Arenas that are full become at
   /// least twice as large, those that a copy shares are copied first. If memory
-  /// runs out, there are no nodes. Of more changes than a quarter of the nodes,
-  /// which concern most of these, all are written anew.
+  /// runs out, there are no nodes. Where changes are several times as many as
+  /// nodes, so that all of these change, they are made anew, side by side.
   ///
   /// \param space, label, keys, entries, most, wide as for rebuild, after the
   ///   change.
@@ -701,7 +701,7 @@ class RadixLevels {
                  : !query::RadixChild<std::uint32_t>::of(root_).is_leaf();
     size_type nodes = 0;
     for (const size_type count : counts_) nodes += count;
-    if (!has_nodes || shift.changes > nodes / 4 ||
+    if (!has_nodes || shift.changes > 4 * nodes ||
         is_wide_ != (wide || entries >= end)) {
       rebuild(space, label, keys, entries, most, wide);
     } else if (is_wide_) {
