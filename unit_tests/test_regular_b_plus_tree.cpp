@@ -8,9 +8,11 @@
 #include <atomic>
 #include <cstdint>
 #include <iterator>
+#include <kindex/BPlusTree.hpp>
 #include <kindex/RegularBPlusTree.hpp>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <random>
 #include <string>
 #include <thread>
@@ -789,12 +791,56 @@ TYPED_TEST(RegularHybrids, NodesChangeInPlace) {
 TEST(RegularBPlusTree, MostOperationsNeedNoSplit) {
   std::mt19937_64 rng(4);
   const auto keys = draw<std::uint64_t>(Pattern::random, 400000, 0, rng);
-  Tree<std::uint64_t> index(Host{}, to_device<Host>(keys));
   const auto more = draw<std::uint64_t>(Pattern::random, 16384, 0, rng);
-  const auto report =
-      index.insert(Host{}, to_device<Host>(more),
-                   to_device<Host>(std::vector<Value>(16384, 1)));
-  EXPECT_LE(report.deferred, report.operations / 100);
+  for (const auto method :
+       {UpdateMethod::asynchronous, UpdateMethod::in_place}) {
+    Tree<std::uint64_t> index(Host{}, to_device<Host>(keys));
+    const auto report =
+        index.insert(Host{}, to_device<Host>(more),
+                     to_device<Host>(std::vector<Value>(16384, 1)), by(method));
+    EXPECT_LE(report.deferred, report.operations / 100);
+    EXPECT_EQ(report.nodes_in_place > 0, method == UpdateMethod::in_place);
+  }
+}
+
+/// A root is never left with one child.
+TEST(RegularBPlusTree, TreesBecomeLower) {
+  for (const auto method : {UpdateMethod::asynchronous, UpdateMethod::in_place,
+                            UpdateMethod::synchronised})
+    for (const std::uint64_t left : {10, 700, 20000}) {
+      Pair<Tree<std::uint64_t>> pair;
+      std::vector<std::uint64_t> keys(100000);
+      std::iota(keys.begin(), keys.end(), std::uint64_t{0});
+      pair.insert(keys, by(method));
+      ASSERT_EQ(pair.index.height(), 3);
+      keys.erase(keys.begin(), keys.begin() + static_cast<long>(left));
+      pair.erase(keys, by(method));
+      EXPECT_EQ(pair.index.height(), left == 10 ? 1 : 2) << left;
+      ASSERT_NO_FATAL_FAILURE(pair.expect_equal("lower"));
+    }
+}
+
+TEST(RegularBPlusTree, PagesAreReported) {
+  std::vector<std::uint64_t> keys(1 << 21);
+  std::iota(keys.begin(), keys.end(), std::uint64_t{0});
+  const auto build = [&](kindex::Pages pages) {
+    RegularBPlusTreeOptions options;
+    options.pages = pages;
+    return Tree<std::uint64_t>(Host{}, kindex::sorted, to_device<Host>(keys),
+                               kindex::Check::on, options);
+  };
+  const auto ordinary = build(kindex::Pages::ordinary);
+  const auto huge = build(kindex::Pages::huge);
+  EXPECT_EQ(ordinary.huge_page_bytes(), 0u);
+  EXPECT_LE(huge.huge_page_bytes(), huge.memory_bytes());
+  // As of trees whose pages are known to be reported.
+  const kindex::BPlusTree<std::uint64_t, std::uint32_t, Kokkos::HostSpace>
+      other(Host{}, kindex::sorted, to_device<Host>(keys));
+  EXPECT_EQ(huge.huge_page_bytes() > 0, other.huge_page_bytes() > 0);
+  if (huge.huge_page_bytes() > 0) {
+    EXPECT_GE(huge.huge_page_bytes(), huge.leaf_bytes() / 2);
+  }
+  EXPECT_EQ(Tree<std::uint64_t>().huge_page_bytes(), 0u);
 }
 
 /// What comes out is the same whoever did it: node by node.
@@ -1102,23 +1148,32 @@ TYPED_TEST(RegularHybrids, MemoryRunsOut) {
     pair.index = HybridTree<Key, Exec>(
         Exec{}, kindex::sorted, to_device<Host>(keys), to_device<Host>(values),
         kindex::Check::on, filled_to(1));
+    // Makes room, but not enough for what follows.
+    pair.update({keys[5]}, by(UpdateMethod::asynchronous));
   };
   const auto more = draw<Key>(Pattern::random, 2000, 0, rng);
   const auto device_more = to_device<Host>(more);
   for (const auto how :
        {by(UpdateMethod::asynchronous), by(UpdateMethod::in_place),
         by(UpdateMethod::synchronised), by(UpdateMethod::synchronised, 500)}) {
-    int failures = 0;
-    for (bool failed = true; failed; ++failures) {
+    int lost = 0;
+    bool is_reached = true;
+    for (int i = 0; is_reached; ++i) {
+      // Where there is no room for twice as much, less may do.
+      const int failures = i / 2;
+      const bool all_later = i % 2 == 1;
       build();
       const auto values = pair.values_for(more.size());
       const auto device_values = to_device<Host>(values);
-      failed = false;
-      try {
-        const FailingAllocation failing(failures);
-        pair.index.insert(Exec{}, device_more, device_values, how);
-      } catch (const std::exception&) {
-        failed = true;
+      bool failed = false;
+      {
+        const FailingAllocation failing(failures, all_later);
+        try {
+          pair.index.insert(Exec{}, device_more, device_values, how);
+        } catch (const std::exception&) {
+          failed = true;
+        }
+        is_reached = failing.has_failed();
       }
       const size_type added = pair.index.size() - pair.expected.size();
       ASSERT_EQ(added % std::min<size_type>(how.group_size, more.size()), 0u);
@@ -1129,9 +1184,22 @@ TYPED_TEST(RegularHybrids, MemoryRunsOut) {
         pair.expected.emplace(more[i], values[i]);
       ASSERT_NO_FATAL_FAILURE(
           pair.expect_equal("allocation " + std::to_string(failures)));
+      EXPECT_TRUE(failed || !all_later || !is_reached);
+      lost += failed ? 1 : 0;
+      if (failed && added == 0) {
+        // What did with the room that there was still does.
+        const std::string pool = "kindex::RegularBPlusTree::";
+        const FailingAllocation growth(
+            {pool + "keys", pool + "values", pool + "last_inner_nodes",
+             pool + "entries_of_leaves", pool + "inner_nodes",
+             pool + "children", pool + "numbers_of_children"});
+        pair.erase({keys[700]}, how);
+        pair.update({keys[900]}, how);
+      }
+      ASSERT_NO_FATAL_FAILURE(pair.expect_equal("afterwards"));
       ASSERT_LT(failures, 200);
     }
-    EXPECT_GT(failures, 10);
+    EXPECT_GT(lost, 10);
   }
 }
 

@@ -49,8 +49,9 @@ enum class UpdateMethod {
   synchronised,
   /// As asynchronous, but nodes that neither split nor join are written where
   /// they are, several times as many operations per second; readers that come
-  /// meanwhile wait. Where a snapshot or a verb of another thread has this
-  /// version or an older one, or the root splits, it is asynchronous.
+  /// while they are written wait. Where a snapshot or a verb of another thread
+  /// has this version or an older one, or the root becomes another, it is
+  /// asynchronous. The calling thread alone does what is small (most_by_one).
   in_place
 };
 
@@ -101,7 +102,10 @@ struct UpdateOptions {
 /// snapshot() keeps one for several calls. While any version is held, nodes
 /// that change are written anew, in other places, from leaves up to the root.
 /// While none is, they are written where they are (UpdateMethod::in_place), and
-/// whoever comes meanwhile waits for the batch. A verb on an execution space
+/// whoever comes meanwhile waits until they are. (So a kernel on the host's
+/// default instance must not ask an index for its size, a handle or a snapshot
+/// while another thread changes it: the batch may wait for that instance. A
+/// handle that was taken before is safe.) A verb on an execution space
 /// that returns before its kernels end (no host space that Kokkos has by
 /// default does) needs a snapshot that lives as long.
 ///
@@ -159,14 +163,16 @@ class RegularBPlusTree
   /// Most entries of a leaf.
   static constexpr int leaf_entries = Shape::leaf_keys;
   /// Batches up to this many operations are synchronised by
-  /// UpdateMethod::automatic where others read. Measured with the 16 cores of
-  /// an H100's host, 2^24 keys of 8 bytes, operations all over them
-  /// (perf/results/h100-updates.json): of 4 operations, one thread alone does
-  /// 2.5 times as many per second as all that have to be woken, of 16 from 1.2
-  /// to 1.5 times; of 64, all do 1.3 to 1.7 times as many, of 2^16 20 times.
-  /// With inner nodes on the GPU, both are alike at 16. (With 2 busy threads,
-  /// from 1024 to 16384.)
-  static constexpr size_type most_synchronised = 16;
+  /// UpdateMethod::automatic where others read. Measured with 16 cores of the
+  /// hosts of an H100 and an H200, 2^24 keys of 8 bytes, operations all over
+  /// them (perf/results/h100-updates.json and h200-updates.json). On a host
+  /// alone: of 4 operations, one thread does 2.5 to 4 times as many per second
+  /// as all that have to be woken, of 16 from 1.2 to 1.7 times; of 64, all do
+  /// 1.1 to 1.7 times as many, of 2^16 15 times and more. With inner nodes on a
+  /// GPU: of 4, one by one 1.2 to 1.9 times as many, of 16 all at once 1.2
+  /// to 1.4 times. (On a host of 2 busy threads, both are alike from 1024 to
+  /// 16384.)
+  static constexpr size_type most_synchronised = is_hybrid ? 8 : 16;
   /// Batches up to this many operations are changed in place by the calling
   /// thread alone.
   static constexpr size_type most_by_one = 256;
@@ -332,7 +338,7 @@ class RegularBPlusTree
 
   /// Bytes of pools, of the newest version and of what is free, on the host and
   /// on the device. Ranks come to it, and, of a hybrid index from the first
-  /// asynchronous batch on, 4 MiB of staging memory on either side.
+  /// batch on that is not synchronised, 4 MiB of staging memory on either side.
   size_type memory_bytes() const {
     return leaf_bytes() + inner_bytes() + device_bytes();
   }
@@ -350,6 +356,16 @@ class RegularBPlusTree
   size_type device_bytes() const {
     const auto version = now();
     return version == nullptr ? 0 : version->mirror().memory_bytes();
+  }
+
+  /// Bytes of the host's for which huge pages were asked, and not refused:
+  /// whole ones inside the arrays of pools. 0 where there are none, or with
+  /// Pages::ordinary.
+  size_type huge_page_bytes() const {
+    const auto version = now();
+    return version == nullptr ? 0
+                              : version->pools().huge_leaf_bytes +
+                                    version->pools().huge_inner_bytes;
   }
 
   /// How nodes are searched on this host, never NodeSearch::automatic.
@@ -663,7 +679,9 @@ class RegularBPlusTree
       if (step.before != nullptr)
         editor.retire(step.before->is_in_use(), step.draft);
     } catch (...) {
-      editor.roll_back(step.draft);
+      editor.roll_back(step.draft, step.before == nullptr
+                                       ? typename Editor::Pools()
+                                       : step.before->pools());
       throw;
     }
     return step;
@@ -673,7 +691,9 @@ class RegularBPlusTree
   static void undo(State& state, Step& undone) {
     if (undone.version == nullptr) return;
     if (undone.before != nullptr) state.editor.unretire();
-    state.editor.roll_back(undone.draft);
+    state.editor.roll_back(undone.draft, undone.before == nullptr
+                                             ? typename Editor::Pools()
+                                             : undone.before->pools());
     undone.version = nullptr;
   }
 
@@ -702,35 +722,39 @@ class RegularBPlusTree
                                const Operations& operations,
                                const build::HostLoop& loop,
                                build::RegularDraft& draft) {
-    // Readers wait here until the tree is whole again.
-    const std::lock_guard<std::mutex> lock(state.published);
-    const auto& current = state.current;
-    if (operations.size == 0 || current == nullptr ||
-        current->top().size == 0 || is_held(state))
-      return false;
-    // What pools were before they grew for a batch that failed.
-    if (!current->pools().is_same(state.editor.pools())) return false;
+    if (operations.size == 0 || has_readers(state)) return false;
+    const std::shared_ptr<const Version>& current = state.current;
+    if (current == nullptr || current->top().size == 0) return false;
+    const bool changes_nodes =
+        operations.change != build::RegularChange::update;
     std::shared_ptr<Version> next;
-    if (!state.editor.apply_in_place(draft, current->top(), operations, loop,
-                                     [&](const build::RegularDraft& planned) {
-                                       next = std::make_shared<Version>(
-                                           state.editor.pools(), planned.top);
-                                       if constexpr (is_hybrid) {
-                                         state.mirror.grow(space,
-                                                           next->pools());
-                                         state.staging.reserve(space);
-                                         next->set_mirror(state.mirror);
-                                       }
-                                     }))
-      return false;
+    // Freed when readers go on.
+    std::shared_ptr<const Version> before;
+    std::unique_lock<std::mutex> lock(state.published, std::defer_lock);
+    const bool is_written = state.editor.apply_in_place(
+        draft, current->top(), operations, loop,
+        [&](const build::RegularDraft& planned) {
+          if (changes_nodes) {
+            next = std::make_shared<Version>(state.editor.pools(), planned.top);
+            if constexpr (is_hybrid) {
+              state.mirror.grow(space, next->pools());
+              state.staging.reserve(space);
+              next->set_mirror(state.mirror);
+            }
+          }
+          // Readers wait from here on until the tree is whole again.
+          lock.lock();
+          return !is_held(state);
+        });
+    if (!is_written) return false;
     draft.report.groups = 1;
     if (next == nullptr) return true;  // no more than values
+    next->set_top(draft.top);
+    before = std::exchange(state.current, next);
+    state.editor.settle(draft);
     if constexpr (is_hybrid)
       draft.report.bytes_to_device =
           next->mirror().send(space, state.staging, next->pools(), draft, loop);
-    next->set_top(draft.top);
-    state.current = std::move(next);
-    state.editor.settle(draft);
     return true;
   }
 
@@ -757,8 +781,10 @@ class RegularBPlusTree
   template <class Exec>
   class Synchroniser {
    public:
-    Synchroniser(State& state, const Exec& space)
+    /// \param most steps that are handed on.
+    Synchroniser(State& state, const Exec& space, size_type most)
         : state_(state), space_(space), loop_(label("send::"), false) {
+      steps_.reserve(most);
       if constexpr (is_hybrid) thread_ = std::thread([this] { run(); });
     }
     ~Synchroniser() { settle(); }
@@ -766,9 +792,9 @@ class RegularBPlusTree
     Synchroniser& operator=(const Synchroniser&) = delete;
 
     /// Hands on a step; false: sending has failed.
-    bool hand_on(Step&& step) {
+    bool hand_on(std::unique_ptr<Step> step) {
       std::unique_lock<std::mutex> lock(mutex_);
-      steps_.push_back(std::make_unique<Step>(std::move(step)));
+      steps_.push_back(std::move(step));
       if constexpr (is_hybrid) {
         // A few ahead: no more memory than needed to keep both busy.
         constexpr std::size_t ahead = 4;
@@ -866,7 +892,9 @@ class RegularBPlusTree
                                    const std::string& labels,
                                    size_type group_size) {
     const build::HostLoop loop(labels, false);
-    Synchroniser<Exec> synchroniser(state, space);
+    Synchroniser<Exec> synchroniser(
+        state, space,
+        keys.size / group_size + (keys.size % group_size > 0 ? 1 : 0));
     std::shared_ptr<const Version> newest = state.current;
     for (size_type begin = 0; begin < keys.size; begin += group_size) {
       const size_type end = std::min(keys.size, begin + group_size);
@@ -875,8 +903,10 @@ class RegularBPlusTree
           keys.from(begin, end),
           erases ? query::Strided<const Given>{} : values.from(begin, end),
           !erases, loop);
-      Step next = step(state, newest, sorted.operations(what), loop);
-      if (next.version != nullptr) newest = next.version;
+      // All memory first: what has been made must be handed on.
+      auto next = std::make_unique<Step>();
+      *next = step(state, newest, sorted.operations(what), loop);
+      if (next->version != nullptr) newest = next->version;
       if (!synchroniser.hand_on(std::move(next))) break;
     }
     newest = nullptr;

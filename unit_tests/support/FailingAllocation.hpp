@@ -9,20 +9,30 @@
 #include <cstdint>
 #include <new>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace kindex_test {
 
-/// While it lives, allocation number `which` of the library throws, the first
-/// being 0; the others do not.
+/// While it lives, some allocations of the library throw.
 class FailingAllocation {
  public:
-  explicit FailingAllocation(int which) {
+  /// Number `which`, the first being 0, and the later ones if `all_later`.
+  explicit FailingAllocation(int which, bool all_later = false) {
     left() = which;
+    fails_later() = all_later;
     Kokkos::Tools::Experimental::set_allocate_data_callback(count);
+  }
+  /// All whose labels begin with one of these.
+  explicit FailingAllocation(std::vector<std::string> beginnings) {
+    labels() = std::move(beginnings);
+    Kokkos::Tools::Experimental::set_allocate_data_callback(compare);
   }
   ~FailingAllocation() {
     Kokkos::Tools::Experimental::set_allocate_data_callback(nullptr);
   }
+  /// Whether there were so many.
+  bool has_failed() const { return left() < 0; }
   FailingAllocation(const FailingAllocation&) = delete;
   FailingAllocation& operator=(const FailingAllocation&) = delete;
 
@@ -32,10 +42,27 @@ class FailingAllocation {
     return left;
   }
 
+  static std::vector<std::string>& labels() {
+    static std::vector<std::string> labels;
+    return labels;
+  }
+
+  static void compare(Kokkos_Profiling_SpaceHandle, const char* label,
+                      const void*, std::uint64_t) {
+    for (const std::string& beginning : labels())
+      if (std::string(label).rfind(beginning, 0) == 0) throw std::bad_alloc();
+  }
+
+  static bool& fails_later() {
+    static bool fails_later = false;
+    return fails_later;
+  }
+
   static void count(Kokkos_Profiling_SpaceHandle, const char* label,
                     const void*, std::uint64_t) {
-    if (std::string(label).rfind("kindex::", 0) == 0 && left()-- == 0)
-      throw std::bad_alloc();
+    if (std::string(label).rfind("kindex::", 0) != 0) return;
+    const int before = left()--;
+    if (before == 0 || (before < 0 && fails_later())) throw std::bad_alloc();
   }
 };
 

@@ -14,13 +14,16 @@ namespace kindex::build {
 
 /// Whose threads run loops, and what they are called. Bodies are called by
 /// address, so that the parallel loop is compiled once; an iteration should be
-/// worth a call. They must not throw.
+/// worth a call. They must not throw. For one thread.
 class HostLoop {
  public:
   /// \param label prefix of all labels.
   /// \param parallel whether all of the host's threads run it.
   HostLoop(std::string label, bool parallel)
-      : label_(std::move(label)), parallel_(parallel) {}
+      : label_(std::move(label)), parallel_(parallel) {
+    // Loops need no memory then, and cannot fail.
+    name_.reserve(label_.size() + 64);
+  }
 
   /// Whether all of the host's threads run it.
   bool is_parallel() const { return parallel_; }
@@ -33,9 +36,10 @@ class HostLoop {
     if (!parallel_ || n < 2) {
       for (size_type i = 0; i < n; ++i) body(i);
     } else {
-      run(label_ + what, n, {&body, [](const void* context, size_type i) {
-                               (*static_cast<const Body*>(context))(i);
-                             }});
+      name_.assign(label_).append(what);
+      run(name_, n, {&body, [](const void* context, size_type i) {
+                       (*static_cast<const Body*>(context))(i);
+                     }});
     }
   }
 
@@ -70,6 +74,7 @@ class HostLoop {
 
   std::string label_;
   bool parallel_;
+  mutable std::string name_;  ///< of the loop that runs
 };
 
 }  // namespace kindex::build

@@ -52,14 +52,6 @@ class RegularEditor {
 
   /// Where nodes are.
   const Pools& pools() const { return pools_; }
-  /// Bytes of pools for which huge pages were asked, and not refused.
-  size_type huge_page_bytes() const {
-    size_type bytes = 0;
-    for (const size_type array : huge_bytes_) bytes += array;
-    return bytes;
-  }
-  /// Leaves in use, by any version.
-  size_type leaves() const { return leaf_numbers_.taken(); }
 
   /// A tree of ascending entries.
   ///
@@ -93,10 +85,11 @@ class RegularEditor {
   }
 
   /// Makes the tree `top`, which has entries, that after a batch, where it is.
-  /// Returns false, and has done nothing, where its root splits or goes.
+  /// Returns false, and has changed nothing, where its root splits, goes or is
+  /// left with one child, or `ready` refuses.
   ///
-  /// \param ready called before the first write: what may throw is there, and
-  ///   before. Not where no more than values change.
+  /// \param ready `bool ready(draft)`, called before the first write, if any:
+  ///   what may throw is there, and before.
   template <class Ready>
   bool apply_in_place(RegularDraft& draft, const RegularTop& top,
                       const Operations& operations, const HostLoop& loop,
@@ -105,16 +98,18 @@ class RegularEditor {
     draft = guarded([&](RegularDraft& made) {
       made.top = top;
       made.report.operations = operations.size;
+      const Pools before = pools_;
       Batch batch(*this, made, operations, loop, RegularPlaces::the_same);
       if (operations.change == RegularChange::update) {
-        batch.write_values();
-        is_done = true;
+        batch.plan_values();
+        is_done = ready(made);
+        if (is_done) batch.write_values();
       } else if (batch.plan()) {
-        if (batch.changes_nodes()) ready(made);
-        batch.write_in_place();
-        is_done = true;
-      } else {
-        roll_back(made);
+        is_done = !batch.changes_nodes() || ready(made);
+        if (is_done) batch.write_in_place();
+      }
+      if (!is_done) {
+        roll_back(made, before);
         made = RegularDraft{};
       }
     });
@@ -127,10 +122,17 @@ class RegularEditor {
     inner_numbers_.give_back(draft.gone_inner);
   }
 
-  /// Forgets a draft that nobody has seen, the newest of all.
-  void roll_back(const RegularDraft& draft) {
+  /// Forgets a draft that nobody has seen, the newest of all, and room that was
+  /// made for it: where there is not enough memory for that, the next batch may
+  /// do with less.
+  ///
+  /// \param before the pools of the version before.
+  void roll_back(const RegularDraft& draft, const Pools& before) {
     leaf_numbers_.give_back(draft.new_leaves);
     inner_numbers_.give_back(draft.new_inner);
+    pools_ = before;
+    leaf_numbers_.cut(before.leaves());
+    inner_numbers_.cut(before.inner_nodes());
   }
 
   /// Remembers the nodes that are not in a draft any more until `is_in_use` of
@@ -173,6 +175,7 @@ class RegularEditor {
 
   template <class Make>
   RegularDraft guarded(const Make& make) {
+    const Pools before = pools_;
     RegularDraft draft;
     try {
       make(draft);
@@ -186,7 +189,7 @@ class RegularEditor {
       report.nodes_in_place =
           draft.kept_leaves.size() + draft.kept_inner.size();
     } catch (...) {
-      roll_back(draft);
+      roll_back(draft, before);
       throw;
     }
     return draft;
@@ -194,50 +197,78 @@ class RegularEditor {
 
   // ---- pools ----------------------------------------------------------------
 
+  /// Returns for how many bytes huge pages were asked, and not refused.
   template <class T>
-  void grow(const char* what, Kokkos::View<T*, Kokkos::HostSpace>& array,
-            size_type per_node, size_type used, size_type nodes, int number) {
+  size_type grow(const char* what, Kokkos::View<T*, Kokkos::HostSpace>& array,
+                 size_type per_node, size_type used, size_type nodes,
+                 const HostLoop& loop) const {
     const Kokkos::DefaultHostExecutionSpace host;
     Kokkos::View<T*, Kokkos::HostSpace> larger(
         Kokkos::view_alloc(host, Kokkos::WithoutInitializing,
                            std::string("kindex::RegularBPlusTree::") + what),
         nodes * per_node);
     // Before the first write decides of which size pages are.
-    if (pages_ == Pages::huge) huge_bytes_[number] = use_huge_pages(larger);
-    if (used > 0) {
-      // Versions that are being read keep the smaller one.
-      std::copy_n(array.data(), used * per_node, larger.data());
-    }
+    const size_type huge = pages_ == Pages::huge ? use_huge_pages(larger) : 0;
+    // Versions that are being read keep the smaller one.
+    loop.in_shares("copy_nodes", used * per_node, size_type{1} << 16,
+                   [&](size_type begin, size_type end) {
+                     std::copy(array.data() + begin, array.data() + end,
+                               larger.data() + begin);
+                   });
     array = larger;
+    return huge;
+  }
+
+  /// Makes room for `needed` nodes, and as much again as there is unless that
+  /// is too much.
+  template <class Grow>
+  static void make_room(size_type needed, size_type room, const Grow& grow) {
+    if (needed <= room) return;
+    if (needed < 2 * room) {
+      try {
+        return grow(2 * room);
+      } catch (const std::bad_alloc&) {
+      }
+    }
+    grow(needed);
   }
 
   /// Makes room for `count` leaves more, whose numbers it adds to `taken`.
-  void take_leaves(size_type count, std::vector<std::uint32_t>& taken) {
-    const size_type used = std::min(leaf_numbers_.end(), pools_.leaves());
+  void take_leaves(size_type count, std::vector<std::uint32_t>& taken,
+                   const HostLoop& loop) {
+    make_room(
+        leaf_numbers_.end_with(count), pools_.leaves(), [&](size_type room) {
+          const size_type used = leaf_numbers_.end();
+          Pools larger = pools_;
+          larger.huge_leaf_bytes =
+              grow("keys", larger.keys, Shape::leaf_keys, used, room, loop) +
+              grow("values", larger.values, Shape::leaf_keys, used, room,
+                   loop) +
+              grow("last_inner_nodes", larger.last, Shape::last_node_keys, used,
+                   room, loop) +
+              grow("entries_of_leaves", larger.entries, 1, used, room, loop);
+          pools_ = larger;
+        });
     leaf_numbers_.take(count, taken);
-    const size_type needed = leaf_numbers_.end();
-    if (needed <= pools_.leaves()) return;
-    const size_type room = std::max(needed, 2 * pools_.leaves());
-    Pools larger = pools_;
-    grow("keys", larger.keys, Shape::leaf_keys, used, room, 0);
-    grow("values", larger.values, Shape::leaf_keys, used, room, 1);
-    grow("last_inner_nodes", larger.last, Shape::last_node_keys, used, room, 2);
-    grow("entries_of_leaves", larger.entries, 1, used, room, 3);
-    pools_ = larger;
   }
 
   /// The same for inner nodes.
-  void take_inner(size_type count, std::vector<std::uint32_t>& taken) {
-    const size_type used = std::min(inner_numbers_.end(), pools_.inner_nodes());
+  void take_inner(size_type count, std::vector<std::uint32_t>& taken,
+                  const HostLoop& loop) {
+    make_room(inner_numbers_.end_with(count), pools_.inner_nodes(),
+              [&](size_type room) {
+                const size_type used = inner_numbers_.end();
+                Pools larger = pools_;
+                larger.huge_inner_bytes =
+                    grow("inner_nodes", larger.inner, Shape::inner_node_keys,
+                         used, room, loop) +
+                    grow("children", larger.children, Shape::fan_out, used,
+                         room, loop) +
+                    grow("numbers_of_children", larger.child_counts, 1, used,
+                         room, loop);
+                pools_ = larger;
+              });
     inner_numbers_.take(count, taken);
-    const size_type needed = inner_numbers_.end();
-    if (needed <= pools_.inner_nodes()) return;
-    const size_type room = std::max(needed, 2 * pools_.inner_nodes());
-    Pools larger = pools_;
-    grow("inner_nodes", larger.inner, Shape::inner_node_keys, used, room, 4);
-    grow("children", larger.children, Shape::fan_out, used, room, 5);
-    grow("numbers_of_children", larger.child_counts, 1, used, room, 6);
-    pools_ = larger;
   }
 
   // ---- builds ---------------------------------------------------------------
@@ -256,7 +287,7 @@ class RegularEditor {
     const auto per_leaf =
         static_cast<size_type>(std::max(1.0, fill * double(Shape::leaf_keys)));
     const size_type leaves = (size + per_leaf - 1) / per_leaf;
-    take_leaves(leaves, draft.new_leaves);
+    take_leaves(leaves, draft.new_leaves, loop);
     std::vector<Child> level(leaves);
     loop("write_leaves", leaves, [&](size_type i) {
       const std::uint32_t leaf = draft.new_leaves[i];
@@ -285,7 +316,7 @@ class RegularEditor {
                                   ? 1
                                   : (below + per_node - 1) / per_node;
       const size_type first = draft.new_inner.size();
-      take_inner(nodes, draft.new_inner);
+      take_inner(nodes, draft.new_inner, loop);
       std::vector<Child> above(nodes);
       loop("write_inner_nodes", nodes, [&](size_type i) {
         const std::uint32_t node = draft.new_inner[first + i];
@@ -318,7 +349,6 @@ class RegularEditor {
 
   Pages pages_;
   Pools pools_;
-  size_type huge_bytes_[7] = {};
   RegularNumbers leaf_numbers_, inner_numbers_;
   std::deque<Retired> retired_;
 };
@@ -339,13 +369,16 @@ class RegularEditor<Key, Value>::Batch {
         levels_(draft.top.height + 2) {}
 
   /// Finds out which nodes change, and makes room for new ones. Returns false
-  /// where nodes are to be written in place, but the root is not.
+  /// where nodes are to be written in place, but the tree will have another
+  /// root.
   bool plan() {
     lead_down();
     count_in_leaves();
     const int height = draft_.top.height;
     for (int h = 0; h <= height; ++h) plan(h);
-    return !in_place_ || levels_[height + 1].dirty[0] == 0;
+    if (!in_place_) return true;
+    const bool has_one_child = height > 0 && levels_[height].counts[0] == 1;
+    return levels_[height + 1].dirty[0] == 0 && !has_one_child;
   }
 
   /// Whether anything is written.
@@ -383,12 +416,19 @@ class RegularEditor<Key, Value>::Batch {
     editor_.find_last_leaf(top);
   }
 
-  /// Writes new values in place, which changes no node.
-  void write_values() {
+  /// Finds the leaves of new values, and makes room to count them.
+  void plan_values() {
     lead_down();
+    const size_type leaves = levels_[0].touched.size();
+    levels_[0].counts.resize(leaves);
+    draft_.kept_leaves.reserve(leaves);
+  }
+
+  /// Writes new values in place, which changes no node: nothing may fail any
+  /// more.
+  void write_values() noexcept {
     const auto& touched = levels_[0].touched;
-    std::vector<size_type> hits(touched.size());
-    draft_.kept_leaves.reserve(touched.size());
+    auto& hits = levels_[0].counts;
     loop_("write_values", touched.size(), [&](size_type t) {
       fetch_ahead(t);
       const Touched& leaf = touched[t];
@@ -900,9 +940,9 @@ class RegularEditor<Key, Value>::Batch {
     auto& kept = height == 0 ? draft_.kept_leaves : draft_.kept_inner;
     size_type next = taken.size();
     if (height == 0) {
-      editor_.take_leaves(new_nodes, taken);
+      editor_.take_leaves(new_nodes, taken, loop_);
     } else {
-      editor_.take_inner(new_nodes, taken);
+      editor_.take_inner(new_nodes, taken, loop_);
     }
     for (const Job& job : level.jobs) {
       const Cluster& cluster = level.clusters[job.cluster];
@@ -927,7 +967,6 @@ class RegularEditor<Key, Value>::Batch {
             const Cluster& cluster = level.clusters[level.jobs[j].cluster];
             Child* const written = level.written.data() + cluster.number;
             if (height == 0 && stays(cluster)) {
-              fetch_ahead(cluster.touched);
               const Touched& leaf = level.touched[cluster.touched];
               if (inserts(operations_)) {
                 insert_in_place(leaf);

@@ -68,12 +68,9 @@ struct RegularPools {
   Array<Key> inner;                   ///< keys of inner nodes
   Array<std::uint32_t> children;      ///< of inner nodes
   Array<std::uint32_t> child_counts;  ///< number of children, per inner node
-
-  /// Whether these are the same arrays.
-  bool is_same(const RegularPools& other) const {
-    return keys.data() == other.keys.data() &&
-           inner.data() == other.inner.data();
-  }
+  /// Bytes for which huge pages were asked, and not refused: of the arrays that
+  /// grow with leaves, and of the others.
+  size_type huge_leaf_bytes = 0, huge_inner_bytes = 0;
 
   /// Leaves for which there is room.
   size_type leaves() const { return entries.extent(0); }
@@ -214,7 +211,7 @@ class RegularNumbers {
   void take(size_type count, std::vector<std::uint32_t>& taken) {
     constexpr size_type most = std::numeric_limits<std::uint32_t>::max();
     const size_type used_again = std::min<size_type>(count, free_.size());
-    if (end_ + (count - used_again) > most)
+    if (end_with(count) > most)
       kindex::impl::fail("kindex::RegularBPlusTree", "more than ", most,
                          " nodes are needed");
     taken.reserve(taken.size() + count);
@@ -229,6 +226,18 @@ class RegularNumbers {
       taken.push_back(static_cast<std::uint32_t>(end_++));
   }
 
+  /// As end(), once `count` numbers more are taken.
+  size_type end_with(size_type count) const {
+    return end_ + (count - std::min<size_type>(count, free_.size()));
+  }
+
+  /// Forgets the numbers from `end` on, of which none is taken; never throws.
+  void cut(size_type end) {
+    if (end >= end_) return;
+    end_ = end;
+    std::erase_if(free_, [&](std::uint32_t number) { return number >= end; });
+  }
+
   /// Gives numbers back; never throws.
   void give_back(const std::vector<std::uint32_t>& numbers) {
     free_.insert(free_.end(), numbers.rbegin(), numbers.rend());
@@ -236,8 +245,6 @@ class RegularNumbers {
 
   /// All numbers that were ever taken are below.
   size_type end() const { return end_; }
-  /// How many are taken.
-  size_type taken() const { return end_ - free_.size(); }
 
  private:
   std::vector<std::uint32_t> free_;
