@@ -6,7 +6,9 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <kindex/RadixTree.hpp>
+#include <map>
 #include <random>
 #include <type_traits>
 #include <utility>
@@ -17,6 +19,7 @@
 #include "support/FailingAllocation.hpp"
 #include "support/Keys.hpp"
 #include "support/RadixReference.hpp"
+#include "support/Recorder.hpp"
 
 namespace kindex_test {
 namespace {
@@ -256,6 +259,160 @@ TYPED_TEST(RadixUpdates, NodesChangeAsIfGrown) {
   expect_right_changes<Exec, std::uint16_t>(some, 20000, 4);
   expect_right_changes<Exec, std::uint8_t>(one, 600, 5);
   expect_right_changes<Exec, kindex::Key128>(some, 8000, 6);
+}
+
+/// What is below a node: so many children, each with `low` keys, of which two
+/// share a leaf; and so many times as many of one of them.
+struct Contents {
+  int children;
+  int low;
+  int extra = 0;
+
+  KindCounts counts() const {
+    KindCounts counts{};
+    // More than a leaf holds: a node of its own.
+    const bool has_nodes = low > 2;
+    if (has_nodes) counts[0] += size_type(children);
+    const bool is_busy = children * low + extra >= 8192;
+    ++counts[children <= 4               ? 0
+             : low == 1 && extra == 0    ? 5
+             : children > 48 && low == 2 ? 4
+             : is_busy || children > 48  ? 3
+             : children > 16             ? 2
+                                         : 1];
+    // The key that is there so often is the third of its child.
+    if (extra > 0 && low == 2) ++counts[0];
+    return counts;
+  }
+  int kind() const {
+    auto of_own = counts();
+    of_own[0] -= size_type(low > 2 ? children : extra > 0 && low == 2 ? 1 : 0);
+    return int(std::max_element(of_own.begin(), of_own.end()) - of_own.begin());
+  }
+};
+
+/// A node becomes another form, or keeps its own, by one batch that inserts and
+/// one that erases, where it is: in all pairs of forms that there are. Behind
+/// it are nodes of all forms whose ranks move, and no more.
+template <class Exec>
+void expect_all_passages(const kindex::RadixTreeOptions& options) {
+  using Key = std::uint32_t;
+  using Batch = typename Model<Key>::Batch;
+  const auto add = [](Batch& batch, Key node, const Contents& of) {
+    for (int c = 0; c < of.children; ++c)
+      for (int l = 0; l < of.low; ++l)
+        batch.emplace_back(node << 16 | Key(c) << 8 | Key(5 + l), batch.size());
+    for (int e = 0; e < of.extra; ++e)
+      batch.emplace_back(node << 16 | 99, batch.size());
+  };
+  const Contents all[] = {{3, 1},  {4, 2},  {4, 3},  {10, 1},      {60, 1},
+                          {10, 2}, {10, 3}, {30, 2}, {30, 3},      {60, 2},
+                          {90, 2}, {60, 3}, {90, 3}, {10, 2, 8300}};
+  std::map<std::pair<int, int>, int> grown, shrunk;
+  for (const Contents& less : all)
+    for (const Contents& more : all) {
+      if (less.children > more.children || less.low > more.low ||
+          less.extra > more.extra)
+        continue;
+      if (less.children == more.children && less.low == more.low &&
+          less.extra == more.extra)
+        continue;
+      const int from = less.kind(), to = more.kind();
+      SCOPED_TRACE(testing::Message() << less.children << "x" << less.low << "+"
+                                      << less.extra << " to " << more.children
+                                      << "x" << more.low << "+" << more.extra);
+      Batch there, grows, comes;
+      KindCounts of_others{};
+      Key next = 0x8000;
+      const auto add_other = [&](const Contents& of) {
+        add(there, next++, of);
+        for (int k = 0; k < kindex::query::radix_kinds; ++k)
+          of_others[k] += of.counts()[k];
+      };
+      for (const Contents& of : all)
+        if (of.extra == 0) add_other(of);
+      // So many that they are not all made anew.
+      while (next < 0x8000 + (more.extra > less.extra ? 200 : 60))
+        add_other({12, 3});
+      add(there, 1, less);
+      add(grows, 1, more);
+      const auto is_there = [&](const auto& entry) {
+        return std::any_of(there.begin(), there.end(), [&](const auto& other) {
+          return other.first == entry.first;
+        });
+      };
+      std::copy_if(grows.begin(), grows.end(), std::back_inserter(comes),
+                   [&](const auto& entry) { return !is_there(entry); });
+      Model<Key> model;
+      model.entries = there;
+      std::stable_sort(
+          model.entries.begin(), model.entries.end(),
+          [](const auto& a, const auto& b) { return a.first < b.first; });
+      const auto keys_of = [](const Batch& batch) {
+        std::vector<Key> keys;
+        for (const auto& entry : batch) keys.push_back(entry.first);
+        return to_device<Exec>(keys);
+      };
+      const auto values_of = [](const Batch& batch) {
+        std::vector<std::uint32_t> values;
+        for (const auto& entry : batch) values.push_back(entry.second);
+        return to_device<Exec>(values);
+      };
+      kindex::RadixTree<Key, std::uint32_t, typename Exec::memory_space> index(
+          Exec{}, keys_of(there), values_of(there), options);
+      const auto expect_state = [&](const Contents& of, Recorder& recorder) {
+        const auto events = recorder.stop();
+        EXPECT_TRUE(std::any_of(events.begin(), events.end(), [](auto& event) {
+          return event.label == "kindex::RadixTree::shift_nodes";
+        })) << "all nodes were made anew";
+        auto counts = counts_of(index.node_counts());
+        for (int k = 0; k < kindex::query::radix_kinds; ++k)
+          counts[k] -= of_others[k];
+        // The root of them all, and one above the others.
+        const bool has_root = counts[0] + counts[1] + counts[2] + counts[3] > 0;
+        EXPECT_TRUE(has_root);
+        --counts[0];
+        --counts[3];
+        EXPECT_EQ(counts, of.counts());
+        ASSERT_NO_FATAL_FAILURE(expect_same_entries<Exec>(index, model));
+      };
+      {
+        Recorder recorder;
+        index.insert(Exec{}, keys_of(comes), values_of(comes));
+        model.insert(comes);
+        expect_state(more, recorder);
+        ++grown[{from, to}];
+      }
+      {
+        Recorder recorder;
+        index.erase(Exec{}, keys_of(comes));
+        model.erase(comes);
+        expect_state(less, recorder);
+        ++shrunk[{to, from}];
+      }
+    }
+  // Forms are numbered as in RadixKind. What has leaves only, or single
+  // entries, never has more of them by less.
+  enum { node4, node16, node48, node256, ranks, bits };
+  for (const auto& [from, to] :
+       {std::pair{node4, node4}, {node4, node16},    {node4, node48},
+        {node4, node256},        {node4, ranks},     {node4, bits},
+        {node16, node16},        {node16, node48},   {node16, node256},
+        {node16, ranks},         {node48, node48},   {node48, node256},
+        {node48, ranks},         {node256, node256}, {ranks, ranks},
+        {ranks, node256},        {bits, bits},       {bits, node16},
+        {bits, node48},          {bits, node256},    {bits, ranks}}) {
+    EXPECT_GT((grown[{from, to}]), 0) << from << " to " << to;
+    EXPECT_GT((shrunk[{to, from}]), 0) << to << " to " << from;
+  }
+}
+
+TYPED_TEST(RadixUpdates, NodesPassBetweenAllForms) {
+  kindex::RadixTreeOptions narrow, wide;
+  narrow.leaf_entries = wide.leaf_entries = 2;
+  wide.wide_references = true;
+  expect_all_passages<TypeParam>(narrow);
+  expect_all_passages<TypeParam>(wide);
 }
 
 /// Batches leave nodes where they are that have the same entries below, and

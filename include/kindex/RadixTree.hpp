@@ -259,9 +259,13 @@ class RadixTree
   /// Gives back the memory of free room of entries and nodes.
   ///
   /// Cost: what has free room is copied, in one kernel for entries and one copy
-  /// for each form of nodes. No fence.
+  /// for each form of nodes. Where places of nodes among others are free, as
+  /// updates leave them, the tree is built again, beside the one that there is,
+  /// for what a build costs.
   ///
   /// \param space as for reserve.
+  /// \throws std::bad_alloc if memory runs out: the index answers as before,
+  ///   and holds no more than before.
   template <class Exec>
   void shrink_to_fit(const Exec& space) {
     if (entries_.capacity() > Storage::slots(size(), block)) {
@@ -269,7 +273,9 @@ class RadixTree
       if (size() > 0) less = entries_.copied(name(), space, block);
       entries_ = less;
     }
-    if (levels_.has_free_places()) rebuild(space);
+    if (levels_.has_free_places())
+      levels_ = Levels(space, "kindex::RadixTree", tree_keys(), size(),
+                       leaf_entries_, wide_references_);
     levels_.shrink_to_fit(space);
   }
 
@@ -329,17 +335,20 @@ class RadixTree
 
   template <class Exec>
   void rebuild(const Exec& space) {
-    levels_.rebuild(space, "kindex::RadixTree",
-                    build::RadixKeys<typename Storage::Ref>{entries_.ref()},
-                    size(), leaf_entries_, wide_references_);
+    levels_.rebuild(space, "kindex::RadixTree", tree_keys(), size(),
+                    leaf_entries_, wide_references_);
+  }
+
+  /// The keys as a tree is built from.
+  build::RadixKeys<typename Storage::Ref> tree_keys() const {
+    return {entries_.ref()};
   }
 
   /// Makes the tree that of the entries, of which some came or went.
   template <class Exec, class Shift>
   void change(const Exec& space, const Shift& shift) {
-    levels_.change(space, "kindex::RadixTree",
-                   build::RadixKeys<typename Storage::Ref>{entries_.ref()},
-                   size(), leaf_entries_, wide_references_, shift);
+    levels_.change(space, "kindex::RadixTree", tree_keys(), size(),
+                   leaf_entries_, wide_references_, shift);
   }
 
   template <class T>

@@ -12,14 +12,14 @@
 
 namespace kindex::build {
 
-/// The number of ascending `starts` not above `at`, which is from `low` to
-/// `high`.
-KOKKOS_INLINE_FUNCTION size_type count_starts(const size_type* starts,
-                                              size_type at, size_type low,
-                                              size_type high) {
+/// The first of `low`...`high` for which `is_true(i)` is false, or `high`, if
+/// it is true for all before.
+template <class IsTrue>
+KOKKOS_INLINE_FUNCTION size_type count_true(size_type low, size_type high,
+                                            const IsTrue& is_true) {
   while (low < high) {
     const size_type middle = low + (high - low) / 2;
-    if (starts[middle] <= at) {
+    if (is_true(middle)) {
       low = middle + 1;
     } else {
       high = middle;
@@ -37,7 +37,8 @@ struct CountChanges {
   size_type* counts;
 
   KOKKOS_FUNCTION void operator()(size_type i) const {
-    counts[i] = count_starts(starts, i * step, 0, changes);
+    counts[i] = count_true(0, changes,
+                           [&](size_type j) { return starts[j] <= i * step; });
   }
 };
 
@@ -52,7 +53,7 @@ struct ChangePlan {
   KOKKOS_FUNCTION size_type before(size_type i) const {
     const size_type low = counts[i / CountChanges::step];
     const size_type high = counts[i / CountChanges::step + 1];
-    return count_starts(starts, i, low, high);
+    return count_true(low, high, [&](size_type j) { return starts[j] <= i; });
   }
 };
 

@@ -6,7 +6,7 @@
 /// What becomes of the nodes of a radix tree when entries come or go: which
 /// ones stay, which are free, and by how much ranks move.
 
-#include <kindex/Types.hpp>
+#include <kindex/build/EditEntries.hpp>
 #include <kindex/query/RadixNodes.hpp>
 
 #include <cstddef>
@@ -66,19 +66,13 @@ struct RadixInsertions {
 
   /// The entries that come before that of rank `rank`.
   KOKKOS_FUNCTION size_type delta(size_type rank) const {
-    size_type low = 0;
-    for (size_type high = changes; low < high;) {
-      const size_type middle = low + (high - low) / 2;
-      if (starts[middle] - middle <= rank)
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    return low;
+    return count_true(0, changes,
+                      [&](size_type j) { return starts[j] - j <= rank; });
   }
-  /// Whether some come between those from `first` to before `last`.
-  KOKKOS_FUNCTION bool is_inside(size_type first, size_type last) const {
-    return delta(first) != delta(last - 1);
+  /// By how much the rank behind those before `last` moves, if none comes
+  /// there.
+  KOKKOS_FUNCTION size_type delta_behind(size_type last) const {
+    return delta(last - 1);
   }
 };
 
@@ -91,92 +85,75 @@ struct RadixErasures {
 
   /// Less the entries that go before that of rank `rank`, which stays.
   KOKKOS_FUNCTION size_type delta(size_type rank) const {
-    size_type low = 0;
-    for (size_type high = changes; low < high;) {
-      const size_type middle = low + (high - low) / 2;
-      if (lower[middle] < rank)
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    return low == 0 ? 0 : 0 - gone[low - 1];
+    const size_type runs =
+        count_true(0, changes, [&](size_type j) { return lower[j] < rank; });
+    return runs == 0 ? 0 : 0 - gone[runs - 1];
   }
-  /// Whether some of those from `first` to before `last` go.
-  KOKKOS_FUNCTION bool is_inside(size_type first, size_type last) const {
-    return delta(first) != delta(last);
+  /// By how much the rank behind those before `last` moves.
+  KOKKOS_FUNCTION size_type delta_behind(size_type last) const {
+    return delta(last);
   }
 };
 
-/// What there is in the arenas, by form.
-struct RadixSurvey {
-  size_type free[query::radix_kinds];  ///< places without a node
-  size_type dead[query::radix_kinds];  ///< of these, since this change
-  size_type singles;                   ///< entries of Bits among those
+/// What becomes of a place in an arena.
+enum class RadixPlaceState : unsigned char {
+  taken,  ///< by a node
+  freed,  ///< by this change
+  free    ///< already
+};
 
-  KOKKOS_FUNCTION RadixSurvey() : free{}, dead{}, singles(0) {}
-  KOKKOS_FUNCTION RadixSurvey& operator+=(const RadixSurvey& other) {
-    for (int k = 0; k < query::radix_kinds; ++k) {
-      free[k] += other.free[k];
-      dead[k] += other.dead[k];
-    }
-    singles += other.singles;
-    return *this;
+/// Which places there are: those of all arenas in a row.
+struct RadixPlaces {
+  size_type begin[query::radix_kinds];  ///< the first of each form
+
+  /// The form of place `i`.
+  KOKKOS_FUNCTION int kind(size_type i) const {
+    int kind = 0;
+    for (int k = 1; k < query::radix_kinds; ++k)
+      if (begin[k] <= i) kind = k;
+    return kind;
   }
 };
 
-/// Lists the places that are free, and takes the ranges of nodes to where they
-/// will be; those of nodes that are certain to be written anew stay. A node
-/// goes if what is left of it is a leaf, or branches further down.
+/// Takes the ranges of nodes to where they will be; those of nodes that are
+/// certain to be written anew stay. A node goes if what is left of it is a
+/// leaf, or branches further down.
 ///
 /// \tparam Keys as for RadixLevels: of the entries after the change.
 /// \tparam Shift RadixInsertions or RadixErasures.
 template <class Word, class Keys, class Shift>
-struct SurveyRadixNodes {
-  using value_type = RadixSurvey;
-
+struct ShiftRadixNodes {
   RadixArenas<typename Keys::Prefix, Word> arenas;
+  RadixPlaces places;
   Keys keys;
   Shift shift;
-  size_type most;                       ///< as for RadixLevels
-  size_type begin[query::radix_kinds];  ///< of each form among all places
+  size_type most;     ///< as for RadixLevels
   size_type* deltas;  ///< for each place, by how much its node's ranks move
-  Word* free;         ///< numbers of those that are free
+  RadixPlaceState* states;  ///< of each place
 
-  KOKKOS_FUNCTION void operator()(size_type i, RadixSurvey& sum,
-                                  bool is_final) const {
-    int kind = 0;
-    for (int k = 1; k < query::radix_kinds; ++k)
-      if (begin[k] <= i) kind = k;
-    const size_type number = i - begin[kind];
-    auto& head = arenas.head(static_cast<query::RadixKind>(kind), number);
+  KOKKOS_FUNCTION void operator()(size_type i) const {
+    const int kind = places.kind(i);
+    auto& head = arenas.head(static_cast<query::RadixKind>(kind),
+                             i - places.begin[kind]);
     const size_type first = head.first;
     const size_type last = head.last;
     size_type delta = 0;
-    bool is_free = first == last;
-    const bool was_free = is_free;
-    if (!is_free) {
+    RadixPlaceState state = RadixPlaceState::free;
+    if (first != last) {
+      state = RadixPlaceState::taken;
       delta = shift.delta(first);
-      if (shift.is_inside(first, last)) {
+      const size_type behind = shift.delta_behind(last);
+      if (delta != behind) {
         if constexpr (Shift::removes)
-          is_free = is_leaf(first + delta, last + shift.delta(last),
-                            keys.depth(head.prefix));
+          if (is_leaf(first + delta, last + behind, keys.depth(head.prefix)))
+            state = RadixPlaceState::freed;
         delta = 0;
       }
+      head.first = static_cast<Word>(first + delta);
+      head.last = static_cast<Word>(last + delta);
     }
-    if (is_final) {
-      for (int k = 0; k < query::radix_kinds; ++k)
-        if (is_free && k == kind)
-          free[begin[k] + sum.free[k]] = static_cast<Word>(number);
-      deltas[i] = delta;
-      head.first = is_free ? 0 : static_cast<Word>(first + delta);
-      head.last = is_free ? 0 : static_cast<Word>(last + delta);
-    }
-    for (int k = 0; k < query::radix_kinds; ++k) {
-      sum.free[k] += is_free && k == kind ? 1 : 0;
-      sum.dead[k] += is_free && !was_free && k == kind ? 1 : 0;
-    }
-    sum.singles +=
-        is_free && kind == int(query::RadixKind::bits) ? last - first : 0;
+    deltas[i] = delta;
+    states[i] = state;
   }
 
   /// Whether entries [first, last) need no node that branches at `depth`.
@@ -184,6 +161,52 @@ struct SurveyRadixNodes {
                                int depth) const {
     return last - first <= most || keys.equal(first, last - 1) ||
            keys.common(first, last - 1) != depth;
+  }
+};
+
+/// What there is in some places.
+struct RadixSurvey {
+  size_type free;     ///< those without a node
+  size_type freed;    ///< of these, by this change
+  size_type singles;  ///< entries of Bits among those
+
+  KOKKOS_FUNCTION RadixSurvey() : free(0), freed(0), singles(0) {}
+  KOKKOS_FUNCTION RadixSurvey& operator+=(const RadixSurvey& other) {
+    free += other.free;
+    freed += other.freed;
+    singles += other.singles;
+    return *this;
+  }
+};
+
+/// Lists the places that are free, in ascending order, and empties the ranges
+/// of nodes that are gone.
+template <class Prefix, class Word>
+struct ListRadixPlaces {
+  using value_type = RadixSurvey;
+
+  RadixArenas<Prefix, Word> arenas;
+  RadixPlaces places;
+  const RadixPlaceState* states;
+  Word* free;           ///< their numbers
+  RadixSurvey* before;  ///< what comes before the first place of each form
+
+  KOKKOS_FUNCTION void operator()(size_type i, RadixSurvey& sum,
+                                  bool is_final) const {
+    if (is_final)
+      for (int k = 0; k < query::radix_kinds; ++k)
+        if (places.begin[k] == i) before[k] = sum;
+    if (states[i] == RadixPlaceState::taken) return;
+    const int kind = places.kind(i);
+    const size_type number = i - places.begin[kind];
+    if (is_final) free[sum.free] = static_cast<Word>(number);
+    ++sum.free;
+    if (states[i] == RadixPlaceState::free) return;
+    auto& head = arenas.head(static_cast<query::RadixKind>(kind), number);
+    ++sum.freed;
+    if (kind == int(query::RadixKind::bits))
+      sum.singles += head.last - head.first;
+    if (is_final) head.first = head.last = 0;
   }
 };
 
@@ -214,9 +237,10 @@ struct ShiftRadixRanks {
   const size_type* deltas;
 
   KOKKOS_FUNCTION void operator()(size_type i) const {
+    const size_type delta = deltas[i / places];
+    if (delta == 0) return;
     auto& first = nodes[i / places].ranks[i % places].first;
-    first =
-        static_cast<std::decay_t<decltype(first)>>(first + deltas[i / places]);
+    first = static_cast<std::decay_t<decltype(first)>>(first + delta);
   }
 };
 

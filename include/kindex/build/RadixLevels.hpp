@@ -631,7 +631,8 @@ class RadixLevels {
         single_entries_(std::exchange(other.single_entries_, 0)),
         root_(std::exchange(other.root_, no_nodes())),
         height_(std::exchange(other.height_, 0)),
-        is_wide_(std::exchange(other.is_wide_, false)) {}
+        is_wide_(std::exchange(other.is_wide_, false)),
+        has_many_nodes_(std::exchange(other.has_many_nodes_, false)) {}
   /// Takes the nodes, and leaves none.
   RadixLevels& operator=(RadixLevels&& other) noexcept {
     RadixLevels taken(std::move(other));
@@ -642,16 +643,17 @@ class RadixLevels {
     std::swap(root_, taken.root_);
     std::swap(height_, taken.height_);
     std::swap(is_wide_, taken.is_wide_);
+    std::swap(has_many_nodes_, taken.has_many_nodes_);
     return *this;
   }
   ~RadixLevels() = default;
 
   /// The tree of `entries` ascending keys.
   ///
-  /// Three kernels and a scan per level, with a team for each node, which
-  /// searches the ranges of its up to 256 children; the scan's result, which
-  /// fences `space`, is the size of the next level. Temporary memory: 104 bytes
-  /// per node.
+  /// Four kernels and a scan per level, with a team for each node in three of
+  /// them, which searches the ranges of its up to 256 children; the scan's
+  /// result, which fences `space`, is the size of the next level. Temporary
+  /// memory: 96 bytes per node.
   ///
   /// \param label prefix of all labels.
   /// \param most entries up to which different keys share a leaf, at least 1.
@@ -670,6 +672,7 @@ class RadixLevels {
   template <class Exec, class Keys>
   void rebuild(const Exec& space, const std::string& label, const Keys& keys,
                size_type entries, size_type most, bool wide) {
+    has_many_nodes_ = false;
     if (!wide && entries < query::RadixChild<std::uint32_t>::rank_end) {
       build<std::uint32_t>(space, label, keys, entries, most);
     } else {
@@ -702,7 +705,7 @@ class RadixLevels {
     size_type nodes = 0;
     for (const size_type count : counts_) nodes += count;
     if (!has_nodes || shift.changes > 4 * nodes ||
-        is_wide_ != (wide || entries >= end)) {
+        is_wide_ != (wide || entries >= end || has_many_nodes_)) {
       rebuild(space, label, keys, entries, most, wide);
     } else if (is_wide_) {
       build<std::uint64_t>(space, label, keys, entries, most, &shift);
@@ -784,12 +787,21 @@ class RadixLevels {
   void build(const Exec& space, const std::string& label, const Keys& keys,
              size_type entries, size_type most, const Shift* shift = nullptr);
 
+  /// Which places new nodes take, and what is gone.
+  template <class Word>
+  struct Vacancies {
+    Kokkos::View<Word*, MemorySpace> free;
+    RadixNumbers<Word> numbers{};
+    std::array<size_type, query::radix_kinds> freed{};  ///< nodes, by form
+    size_type singles = 0;                              ///< their entries
+  };
+
   /// Has ranks in all nodes that may stay moved, and lists free places.
   template <class Word, class Exec, class Keys, class Shift>
-  RadixSurvey survey(const Exec& space, const std::string& label,
-                     const Keys& keys, size_type most, const Shift& shift,
-                     const std::array<size_type, query::radix_kinds>& places,
-                     Kokkos::View<Word*, MemorySpace>& free);
+  Vacancies<Word> survey(
+      const Exec& space, const std::string& label, const Keys& keys,
+      size_type most, const Shift& shift,
+      const std::array<size_type, query::radix_kinds>& places);
 
   template <class Word>
   RadixArenas<Prefix, Word> arenas() const {
@@ -839,15 +851,16 @@ class RadixLevels {
   size_type root_ = no_nodes();
   int height_ = 0;
   bool is_wide_ = false;
+  bool has_many_nodes_ = false;  ///< more than references of 32 bits number
 };
 
 template <class Prefix, class MemorySpace>
 template <class Word, class Exec, class Keys, class Shift>
-RadixSurvey RadixLevels<Prefix, MemorySpace>::survey(
+auto RadixLevels<Prefix, MemorySpace>::survey(
     const Exec& space, const std::string& label, const Keys& keys,
     size_type most, const Shift& shift,
-    const std::array<size_type, query::radix_kinds>& places,
-    Kokkos::View<Word*, MemorySpace>& free) {
+    const std::array<size_type, query::radix_kinds>& places)
+    -> Vacancies<Word> {
   using Range = Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>;
   for (int k = 0; k < query::radix_kinds; ++k)
     if (arenas_[k].use_count() > 1)
@@ -855,28 +868,27 @@ RadixSurvey RadixLevels<Prefix, MemorySpace>::survey(
                          places[k] * bytes_of(static_cast<query::RadixKind>(k)),
                          arenas_[k].extent(0));
   const auto all = arenas<Word>();
-  SurveyRadixNodes<Word, Keys, Shift> kernel{all, keys, shift, most,
-                                             {},  {},   {}};
+  RadixPlaces of_forms;
   size_type count = 0;
   for (int k = 0; k < query::radix_kinds; ++k) {
-    kernel.begin[k] = count;
+    of_forms.begin[k] = count;
     count += places[k];
   }
   const auto alloc = [&](const char* what) {
     return Kokkos::view_alloc(space, Kokkos::WithoutInitializing, label + what);
   };
   const Kokkos::View<size_type*, MemorySpace> deltas(alloc("::deltas"), count);
-  free = Kokkos::View<Word*, MemorySpace>(alloc("::free_places"), count);
-  kernel.deltas = deltas.data();
-  kernel.free = free.data();
-  RadixSurvey found;
-  Kokkos::parallel_scan(label + "::survey_nodes", Range(space, 0, count),
-                        kernel, found);
+  const Kokkos::View<RadixPlaceState*, MemorySpace> states(alloc("::states"),
+                                                           count);
+  Kokkos::parallel_for(
+      label + "::shift_nodes", Range(space, 0, count),
+      ShiftRadixNodes<Word, Keys, Shift>{all, of_forms, keys, shift, most,
+                                         deltas.data(), states.data()});
   const auto shift_form = [&](query::RadixKind kind, auto shifting) {
     const int k = int(kind);
     if (places[k] == 0) return;
     shifting.nodes = reinterpret_cast<decltype(shifting.nodes)>(all.of[k]);
-    shifting.deltas = deltas.data() + kernel.begin[k];
+    shifting.deltas = deltas.data() + of_forms.begin[k];
     Kokkos::parallel_for(label + "::shift_ranks",
                          Range(space, 0, places[k] * shifting.places),
                          shifting);
@@ -892,6 +904,33 @@ RadixSurvey RadixLevels<Prefix, MemorySpace>::survey(
              ShiftRadixLeaves<query::RadixNode256<Prefix, Word>>{});
   shift_form(RadixKind::ranks,
              ShiftRadixRanks<query::RadixRanks<Prefix, Word>>{});
+
+  Vacancies<Word> found;
+  found.free = Kokkos::View<Word*, MemorySpace>(alloc("::free_places"), count);
+  const Kokkos::View<RadixSurvey*, MemorySpace> before(alloc("::surveys"),
+                                                       query::radix_kinds);
+  RadixSurvey total;
+  Kokkos::parallel_scan(
+      label + "::list_places", Range(space, 0, count),
+      ListRadixPlaces<Prefix, Word>{all, of_forms, states.data(),
+                                    found.free.data(), before.data()},
+      total);
+  std::array<RadixSurvey, query::radix_kinds + 1> until;
+  Kokkos::deep_copy(space,
+                    Kokkos::View<RadixSurvey*, Kokkos::HostSpace,
+                                 Kokkos::MemoryTraits<Kokkos::Unmanaged>>(
+                        until.data(), query::radix_kinds),
+                    before);
+  space.fence(label + "::surveys");
+  for (int k = query::radix_kinds; k >= 0; --k)
+    if (k == query::radix_kinds || of_forms.begin[k] == count) until[k] = total;
+  for (int k = 0; k < query::radix_kinds; ++k) {
+    found.numbers.free[k] = found.free.data() + until[k].free;
+    found.numbers.count[k] = until[k + 1].free - until[k].free;
+    found.numbers.end[k] = places[k];
+    found.freed[k] = until[k + 1].freed - until[k].freed;
+  }
+  found.singles = total.singles;
   return found;
 }
 
@@ -916,21 +955,14 @@ void RadixLevels<Prefix, MemorySpace>::build(const Exec& space,
   height_ = 0;
   if (entries <= most) return;
   using Range = Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>;
-  RadixNumbers<Word> numbers{};
-  Kokkos::View<Word*, MemorySpace> free;
+  Vacancies<Word> vacancies;
   if constexpr (changes) {
-    const RadixSurvey found =
-        survey<Word>(space, label, keys, most, *shift, places, free);
-    size_type begin = 0;
-    for (int k = 0; k < query::radix_kinds; ++k) {
-      numbers.free[k] = free.data() + begin;
-      numbers.count[k] = found.free[k];
-      numbers.end[k] = places[k];
-      counts[k] -= found.dead[k];
-      begin += places[k];
-    }
-    singles -= found.singles;
+    vacancies = survey<Word>(space, label, keys, most, *shift, places);
+    for (int k = 0; k < query::radix_kinds; ++k)
+      counts[k] -= vacancies.freed[k];
+    singles -= vacancies.singles;
   }
+  const RadixNumbers<Word>& numbers = vacancies.numbers;
   struct Level {
     Kokkos::View<RadixRecord*, MemorySpace> records;
     Kokkos::View<std::uint32_t*, MemorySpace> fresh;
@@ -986,8 +1018,12 @@ void RadixLevels<Prefix, MemorySpace>::build(const Exec& space,
     const size_type fresh = above.fresh[k];
     places[k] += fresh - std::min(fresh, numbers.count[k]);
     counts[k] += fresh - above.freed[k];
-    if (sizeof(Word) == 4 && places[k] > Child::most_nodes)
+    if (sizeof(Word) == 4 && places[k] > Child::most_nodes) {
+      // There may be fewer without free places.
+      if (changes) return rebuild(space, label, keys, entries, most, false);
+      has_many_nodes_ = true;
       return build<std::uint64_t>(space, label, keys, entries, most);
+    }
   }
   for (int k = 0; k < query::radix_kinds; ++k) {
     const size_type of_one = bytes_of(static_cast<query::RadixKind>(k));
