@@ -186,7 +186,7 @@ void expect_answers_in_all_buckets() {
   for (const auto& [bucket, queries] :
        {Case{1, {0, 1, 50}}, Case{7, {0, 3, 7, 700}}, Case{64, {63, 1000}},
         Case{16384, {16384, 40003}}, Case{0, {5, 1000}}})
-    for (const int buffers : {1, 2, 3}) {
+    for (const int buffers : {1, 2, 3, 4}) {
       const HostBatches batches(
           space,
           PipelineOptions().set_bucket_size(bucket).set_buffers(buffers));
@@ -495,7 +495,7 @@ TYPED_TEST(HostBatch, SourcesAndTargetsNeedNoHost) {
 
 TYPED_TEST(HostBatch, StagesOfTheBucketsOverlap) {
   const auto in = numbers(10);
-  for (const int buffers : {1, 2, 3}) {
+  for (const int buffers : {1, 2, 3, 4}) {
     Doubling<TypeParam> doubling(
         PipelineOptions().set_bucket_size(3).set_buffers(buffers));
     std::vector<std::uint32_t> out(10, 0);
@@ -527,8 +527,15 @@ TYPED_TEST(HostBatch, BucketsAreChosenByWhoRunsThePipeline) {
   const HybridPipeline<TypeParam> seven(PipelineOptions().set_bucket_size(7));
   EXPECT_EQ(seven.bucket_size(batch), 7u);
   EXPECT_EQ(seven.buffers(batch), 3);
-  expect_error([] { PipelineOptions().set_buffers(0); }, {"buffers", "0"});
-  expect_error([] { PipelineOptions().set_buffers(4); }, {"buffers", "4"});
+  batch.buffers = 2;
+  EXPECT_EQ(seven.buffers(batch), 2);
+  const HybridPipeline<TypeParam> four(
+      PipelineOptions().set_bucket_size(7).set_buffers(4));
+  EXPECT_EQ(four.buffers(batch), 4);
+  batch.most_buffers = 1;
+  EXPECT_EQ(four.buffers(batch), 1);
+  expect_error([] { PipelineOptions().set_buffers(-1); }, {"buffers", "-1"});
+  expect_error([] { PipelineOptions().set_buffers(5); }, {"buffers", "5"});
   using kindex::query::impl::host_bucket_size;
   EXPECT_EQ(host_bucket_size(size_type{1} << 30, 8), 1u << 21);
   EXPECT_EQ(host_bucket_size(size_type{1} << 30, 24), 1u << 20);
@@ -540,7 +547,7 @@ TYPED_TEST(HostBatch, BucketsAreChosenByWhoRunsThePipeline) {
 /// reads or writes it any more.
 TYPED_TEST(HostBatch, NothingIsInFlightAfterTheCall) {
   using Exec = TypeParam;
-  for (const int buffers : {1, 2, 3}) {
+  for (const int buffers : {1, 2, 3, 4}) {
     Doubling<Exec> doubling(
         PipelineOptions().set_bucket_size(64).set_buffers(buffers));
     doubling.finish_takes = std::chrono::milliseconds(2);
@@ -553,6 +560,11 @@ TYPED_TEST(HostBatch, NothingIsInFlightAfterTheCall) {
     Kokkos::fence("test::late_work");
     EXPECT_EQ(results, doubled(numbers(1000)));
     EXPECT_EQ(*out, std::vector<std::uint32_t>(1000, 0xA5A5A5A5u));
+    // Sixteen buckets, each of which took that long at least.
+    const auto latency = doubling.pipeline.latency();
+    EXPECT_EQ(latency.buckets, 16u);
+    EXPECT_GE(latency.mean_seconds, 0.002);
+    EXPECT_GE(latency.longest_seconds, latency.mean_seconds);
     in.reset();
     out.reset();
     Kokkos::fence("test::late_work");
@@ -572,11 +584,21 @@ TYPED_TEST(HostBatch, NothingIsInFlightAfterTheCall) {
   Kokkos::fence("test::late_work");
   EXPECT_TRUE(results == batch.found);
   EXPECT_TRUE(is_untouched(found));
+  // And where the device copies from there and to there.
+  const auto locked = host_input<PinnedView<std::uint32_t>>(batch.queries);
+  const auto locked_found = host_output<PinnedView<std::uint32_t>>(20000);
+  index.find(batches, locked, locked_found);
+  const auto locked_results = elements_of(locked_found);
+  std::memset(locked.data(), 0, 4 * locked.extent(0));
+  std::memset(locked_found.data(), 0xA5, 4 * locked_found.extent(0));
+  Kokkos::fence("test::late_work");
+  EXPECT_TRUE(locked_results == batch.found);
+  EXPECT_TRUE(elements_of(locked_found) == elements_of(found));
 }
 
 TYPED_TEST(HostBatch, ExceptionsLeaveAUsablePipeline) {
   const auto in = numbers(1000);
-  for (const int buffers : {1, 2, 3}) {
+  for (const int buffers : {1, 2, 3, 4}) {
     Doubling<TypeParam> doubling(
         PipelineOptions().set_bucket_size(100).set_buffers(buffers));
     for (const char* stage :

@@ -499,6 +499,46 @@ TYPED_TEST(Hybrids, TreesAnswer) {
   EXPECT_TRUE(failures.empty()) << failures.text();
 }
 
+/// Three buckets of the size that the method's authors use, the last one short;
+/// with one key per lane; and what the caller owns may be overwritten at once.
+TYPED_TEST(Hybrids, TreesAnswerInLargeBuckets) {
+  using Exec = TypeParam;
+  using Key = std::uint64_t;
+  constexpr std::size_t m = 40000;
+  std::vector<Key> keys(100000), queries(m);
+  std::vector<size_type> expected;
+  for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = i / 2 * 6;
+  std::mt19937_64 rng(40);
+  for (Key& query : queries) {
+    query = rng() % 310000;
+    expected.push_back(std::lower_bound(keys.begin(), keys.end(), query) -
+                       keys.begin());
+  }
+  const TreeOn<Exec> index(Exec{}, kindex::sorted, to_device<Host>(keys));
+  const auto expect = [&](auto given, auto ranks, const auto& policy,
+                          int buffers) {
+    const HostBatches batches(
+        Exec{}, PipelineOptions().set_bucket_size(16384).set_buffers(buffers));
+    index.lower_bound(batches, given, ranks, policy);
+    const auto results = elements_of(ranks);
+    std::fill_n(given.data(), m, Key{0});
+    std::fill_n(ranks.data(), m, size_type{77});
+    Kokkos::fence("test::late_work");
+    EXPECT_TRUE(results == expected) << buffers << " buffers";
+    EXPECT_TRUE(elements_of(ranks) == std::vector<size_type>(m, 77));
+    EXPECT_EQ(batches.pipeline().latency().buckets, 3u);
+  };
+  for (const int buffers : {0, 1, 2, 3, 4}) {
+    expect(host_input<HostView<Key>>(queries),
+           host_output<HostView<size_type>>(m), LookupPolicy(), buffers);
+    expect(host_input<PinnedView<Key>>(queries),
+           host_output<PinnedView<size_type>>(m), LookupPolicy(), buffers);
+    expect(host_input<HostView<Key>>(queries),
+           host_output<HostView<size_type>>(m),
+           kindex::BasicLookupPolicy<kindex::OneKeyPerLane>(), buffers);
+  }
+}
+
 /// Whatever part of the inner nodes the host follows, of whatever share.
 TYPED_TEST(Hybrids, TreesAnswerHoweverWorkIsDivided) {
   using Exec = TypeParam;

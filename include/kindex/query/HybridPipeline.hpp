@@ -13,6 +13,7 @@
 #endif
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <mutex>
 #include <vector>
@@ -26,7 +27,7 @@ class PipelineOptions {
  public:
   /// Queries of a bucket; 0: chosen by who runs the pipeline.
   size_type bucket_size() const { return bucket_size_; }
-  /// Buckets in flight.
+  /// Buckets in flight; 0: chosen by who runs the pipeline.
   int buffers() const { return buffers_; }
 
   /// Sets the queries of a bucket; 0 (the default) leaves the choice to who
@@ -36,23 +37,30 @@ class PipelineOptions {
     return *this;
   }
 
-  /// Sets how many buckets are in flight, each with buffers of its own: 1, one
-  /// stage after the other; 2, the host works on one bucket while the device
-  /// works on another; 3 (the default), copies in both directions and kernels
-  /// of three buckets overlap, too.
+  /// Sets how many buckets are in flight, each with buffers and an instance of
+  /// its own; 0 (the default) leaves the choice to who runs the pipeline. While
+  /// the host works on one of them, the device has the others:
+  /// - 1, sequential: none, one stage comes after the other;
+  /// - 2, pipelined: one;
+  /// - 3, double-buffered: two, whose copies and kernels overlap, too;
+  /// - 4, triple-buffered: three, of which one may be searched while another
+  ///   comes and a third goes.
   ///
-  /// \throws Error if not 1, 2 or 3.
+  /// \throws Error if not in 0...4.
   PipelineOptions& set_buffers(int buffers) {
-    if (buffers < 1 || buffers > 3)
+    if (buffers < 0 || buffers > most_buffers)
       impl::fail("kindex::PipelineOptions::set_buffers", "buffers is ", buffers,
-                 ", not in 1...3");
+                 ", not in 0...", most_buffers);
     buffers_ = buffers;
     return *this;
   }
 
+  /// The most buckets in flight.
+  static constexpr int most_buffers = 4;
+
  private:
   size_type bucket_size_ = 0;
-  int buffers_ = 3;
+  int buffers_ = 0;
 };
 
 namespace query {
@@ -74,12 +82,24 @@ struct PipelineBatch {
   /// Queries of a bucket unless the options name them. 16384: what the authors
   /// of the method found best for trees.
   size_type bucket_size = 16384;
-  int most_buffers = 3;  ///< buffers in flight, where the options have more
+  /// Buckets in flight unless the options or `buffers` say how many.
+  static constexpr int usual_buffers = 3;
+  int buffers = usual_buffers;  ///< in flight unless the options say how many
+  /// Buckets in flight, where more are wanted.
+  int most_buffers = PipelineOptions::most_buffers;
   /// All queries where the device copies them from by itself, or null: they
   /// pass through the pipeline's page-locked memory.
   const std::byte* source = nullptr;
   /// The same for results.
   std::byte* target = nullptr;
+};
+
+/// How long the buckets of a batch were in flight: from when the host began to
+/// fill one until it had finished it.
+struct BucketLatency {
+  size_type buckets = 0;       ///< of the batch
+  double mean_seconds = 0;     ///< of all of them
+  double longest_seconds = 0;  ///< of one
 };
 
 /// Whether a device of `Exec` copies `bytes` bytes at `first`, in memory of the
@@ -158,9 +178,17 @@ class HybridPipeline {
   int buffers(const PipelineBatch& batch) const {
     const size_type size = bucket_size(batch);
     const size_type buckets = batch.queries / size + (batch.queries % size > 0);
-    return static_cast<int>(
-        std::min<size_type>(std::min(options_.buffers(), batch.most_buffers),
-                            std::max<size_type>(buckets, 1)));
+    const int wanted =
+        options_.buffers() > 0 ? options_.buffers() : batch.buffers;
+    return static_cast<int>(std::min<size_type>(
+        std::min(wanted, batch.most_buffers), std::max<size_type>(buckets, 1)));
+  }
+
+  /// How long the buckets of the last batch were in flight, which has not
+  /// ended with an exception.
+  BucketLatency latency() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return latency_;
   }
 
   /// Answers `batch`; returns when `finish` has seen all results and nothing of
@@ -208,6 +236,7 @@ class HybridPipeline {
                     static_cast<int>(i % in_flight)};
     };
     space.fence("kindex::HybridPipeline::run::earlier_work");
+    BucketLatency latency{buckets};
     try {
       for (size_type i = 0; i < buckets + in_flight; ++i) {
         Buffer& buffer = buffers_[i % in_flight];
@@ -217,9 +246,15 @@ class HybridPipeline {
           if (batch.target == nullptr)
             finish(bucket, static_cast<const std::byte*>(buffer.staging.data() +
                                                          out_begin));
+          const double seconds =
+              std::chrono::duration<double>(Clock::now() - buffer.begin)
+                  .count();
+          latency.mean_seconds += seconds / static_cast<double>(buckets);
+          latency.longest_seconds = std::max(latency.longest_seconds, seconds);
         }
         if (i < buckets) {
           const Bucket bucket = bucket_of(i);
+          buffer.begin = Clock::now();
           const std::byte* in = buffer.staging.data();
           if (batch.source == nullptr)
             fill(bucket, buffer.staging.data());
@@ -243,6 +278,7 @@ class HybridPipeline {
       wait_for_all();
       throw;
     }
+    latency_ = latency;
   }
 
   /// The device of `space`, of several that a process may use.
@@ -257,11 +293,14 @@ class HybridPipeline {
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   /// What a bucket in flight needs: its queries stand first, then its results.
   struct Buffer {
     Exec space;
     Kokkos::View<std::byte*, staging_space> staging;
     Kokkos::View<std::byte*, memory_space> device;
+    Clock::time_point begin;  ///< when the host began to fill it
   };
 
   /// Makes the first `count` buffers of at least `bytes` bytes each.
@@ -271,7 +310,7 @@ class HybridPipeline {
       if (buffers_.size() < count)
         for (const Exec& instance : Kokkos::Experimental::partition_space(
                  space, std::vector<int>(count - buffers_.size(), 1)))
-          buffers_.push_back({instance, {}, {}});
+          buffers_.push_back({instance, {}, {}, {}});
     } else {
       if (buffers_.size() < count) buffers_.resize(count);
       for (Buffer& buffer : buffers_) buffer.space = space;
@@ -320,7 +359,8 @@ class HybridPipeline {
 
   PipelineOptions options_;
   std::vector<Buffer> buffers_;
-  std::mutex mutex_;
+  BucketLatency latency_;
+  mutable std::mutex mutex_;
 };
 
 }  // namespace query

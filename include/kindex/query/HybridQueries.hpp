@@ -43,8 +43,8 @@ struct InOneMemory {
 ///   `finish` reads first; not called where there are no entries;
 ///
 /// and `router()`, the handle for the device: trivially copyable, with
-/// - `pinned_type`, `lanes`, `pinned_size`, `pinned_key` and maybe
-///   `top_on_host` as of RefVerbs;
+/// - `pinned_type`, `lanes`, `pinned_size`, `pinned_key` and maybe `most_lanes`
+///   and `top_on_host` as of RefVerbs;
 /// - `template <class Index, class Group, class Top, int Own> void route(const
 ///   Group&, const Top&, const Key (&keys)[Own], Index (&guesses)[Own]) const`,
 ///   not called where there are no entries;
@@ -96,13 +96,27 @@ concept Divisible = requires {
 
 // ---- the device's part ------------------------------------------------------
 
+namespace impl {
+
+/// Lanes that read with one key each: RefVerbs::most_lanes.
+template <class Router>
+constexpr int most_lanes_of() {
+  if constexpr (requires { Router::most_lanes; }) {
+    return Router::most_lanes;
+  } else {
+    return Router::lanes;
+  }
+}
+
+}  // namespace impl
+
 /// A router where LookupKernel expects an index: its positions are guesses.
 template <class Key, class Router>
 struct RouterRef {
   using key_type = Key;
   using pinned_type = typename Router::pinned_type;
   static constexpr int lanes = Router::lanes;
-  static constexpr int most_lanes = lanes;
+  static constexpr int most_lanes = impl::most_lanes_of<Router>();
   static constexpr bool sorting_pays = false;
   static constexpr bool is_contiguous = false;
 
@@ -398,6 +412,8 @@ void run_hybrid(const std::string& label, const Space& space,
   PipelineBatch batch = impl::host_batch(queries, divided.in_bytes(),
                                          Verb::probes * sizeof(std::uint32_t));
   if (!divided.is_divided()) batch.source = asked.template source<Exec>();
+  // The host's part is the longest anyway, and has more of the cache so.
+  if (batch.source == nullptr) batch.buffers = 2;
   const Host host;
   const auto& place = impl::pipeline_for(space);
   place.pipeline().run(

@@ -70,6 +70,8 @@ struct RegularRouter {
   static constexpr bool is_divisible = true;  ///< see Hybrid
   /// Lanes that read a line together.
   static constexpr int lanes = node_lanes<Key, Shape::line_keys>;
+  static constexpr int most_lanes =
+      one_key_lanes<Key, Shape::line_keys, Shape::line_keys>;
 
   const Key* inner = nullptr;               ///< keys of inner nodes
   const std::uint32_t* children = nullptr;  ///< of inner nodes
