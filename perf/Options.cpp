@@ -140,9 +140,9 @@ void understand(const RawOptions& raw, Options& options) {
     options.bucket_sizes.push_back(
         text == "0" ? 0 : parse_count(text, "--bucket-size"));
   for (const std::string& text : raw.buffers) {
-    options.buffers.push_back(parse_count(text, "--buffers"));
-    if (options.buffers.back() < 1 || options.buffers.back() > 3)
-      throw Error("--buffers: " + text + " is not in 1...3");
+    options.buffers.push_back(text == "0" ? 0 : parse_count(text, "--buffers"));
+    if (options.buffers.back() > 4)
+      throw Error("--buffers: " + text + " is not in 0...4");
   }
   if (!(options.hit_rate >= 0 && options.hit_rate <= 1))
     throw Error("--hit-rate: a fraction between 0 and 1");
@@ -217,9 +217,10 @@ void declare(CLI::App& app, RawOptions& raw, Options& options) {
       ->default_val(std::vector<std::string>{"0"});
   app.add_option("--buffers", raw.buffers,
                  "buckets of such transfers in flight: 1, one bucket after "
-                 "the other, to 3; several are measured in turn")
+                 "the other, to 4; several are measured in turn (0: as many as "
+                 "the library chooses)")
       ->delimiter(',')
-      ->default_val(std::vector<std::string>{"3"});
+      ->default_val(std::vector<std::string>{"0"});
   app.add_option("--sweep", raw.sweep,
                  "also measure find on batches of 256, 1k, ... lookups: with "
                  "transfers (so without a value, and with --report and two "

@@ -115,7 +115,7 @@ struct Options {
   std::vector<Transfers> transfers;     ///< on devices, in turn
   /// Of transfers in buckets; 0: the library's choice.
   std::vector<std::uint64_t> bucket_sizes;
-  std::vector<std::uint64_t> buffers;  ///< buckets of theirs in flight
+  std::vector<std::uint64_t> buffers;  ///< buckets in flight; 0: the same
   Sweep sweep = Sweep::none;           ///< also over batch sizes
   std::uint64_t seed = default_seed;
   std::string json;

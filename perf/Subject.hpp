@@ -44,7 +44,7 @@ inline std::string transfers_suffix(Transfers transfers) {
 /// How batches that go through a pipeline are cut.
 struct Buckets {
   std::uint64_t size = 0;  ///< queries of a bucket; 0: chosen
-  int in_flight = 3;
+  int in_flight = 0;       ///< buckets; 0: chosen
 
   PipelineOptions options() const {
     return PipelineOptions().set_bucket_size(size).set_buffers(in_flight);
@@ -52,7 +52,7 @@ struct Buckets {
   /// In the name of a benchmark: what is not the library's choice.
   std::string suffix() const {
     return (size > 0 ? "/bucket:" + std::to_string(size) : "") +
-           (in_flight != 3 ? "/buffers:" + std::to_string(in_flight) : "");
+           (in_flight > 0 ? "/buffers:" + std::to_string(in_flight) : "");
   }
 };
 

@@ -58,8 +58,8 @@ class Result:
 
     @property
     def buffers(self):
-        """Buckets of such transfers in flight."""
-        return int(self.tags.get("buffers", 3))
+        """Buckets of such transfers in flight; 0: chosen."""
+        return int(self.tags.get("buffers", 0))
 
     @property
     def queries(self):
@@ -543,7 +543,7 @@ def main_results(results, op):
     buckets, or else the fastest."""
     chosen = [r for r in results if r.op == op]
     def way(r):
-        own = r.bucket > 0 or r.buffers != 3
+        own = r.bucket > 0 or r.buffers > 0
         return (("", "in", "overlapped", "direct").index(r.transfers), own,
                 -r.counters["items_per_second"] if own else 0)
     first = {}
@@ -1241,6 +1241,27 @@ def limits_section(results):
                   "million queries/s", "ns each"), rows, 3)
 
 
+def buckets_block(groups, name, counter, what, caption):
+    """A counter against the size of buckets: a panel per operation and key
+    set, a line per index and way."""
+    figure, axes = panels(len(groups), name)
+    def name_of(r):
+        return (r.index
+                + (", direct" if r.transfers == "direct" else "")
+                + (f", {r.buffers} in flight" if r.buffers else ""))
+    lines = Lines(Palette(sorted({name_of(r) for members in groups.values()
+                                  for r in members})))
+    for ax, ((op, group, n), members) in zip(axes, groups.items()):
+        for (way, space), line in sorted(by(
+                members, lambda r: (name_of(r), r.space)).items()):
+            lines.draw(ax, [(r.bucket, r.counters[counter]) for r in line], way,
+                       True, f"{way} · {space}")
+        size_axis(ax, [r.bucket for r in members], "queries per bucket")
+        value_axis(ax, [r.counters[counter] for r in members], what)
+        ax.set_title(f"{op}, {group_title(group)}, n = {count(n)}")
+    return figure_block(svg(figure, name) + lines.legend(), caption)
+
+
 def transfers_sections(results):
     """Batches in host memory: all at once against in buckets, and the link."""
     points = largest_batches([r for r in results if r.transfers
@@ -1254,29 +1275,22 @@ def transfers_sections(results):
     buckets = {key: members for key, members in sorted(buckets.items())
                if len({r.bucket for r in members}) > 1}
     if buckets:
-        figure, axes = panels(len(buckets), "buckets")
-        def name_of(r):
-            return (r.index
-                    + (", direct" if r.transfers == "direct" else "")
-                    + ("" if r.buffers == 3 else f", {r.buffers} in flight"))
-        lines = Lines(Palette(sorted({name_of(r) for members in
-                                      buckets.values() for r in members})))
-        for ax, ((op, group, n), members) in zip(axes, buckets.items()):
-            for (name, space), line in sorted(by(
-                    members, lambda r: (name_of(r), r.space)).items()):
-                lines.draw(ax, [(r.bucket, r.counters["items_per_second"])
-                                for r in line], name, True,
-                           f"{name} · {space}")
-            size_axis(ax, [r.bucket for r in members], "queries per bucket")
-            value_axis(ax, [r.counters["items_per_second"] for r in members],
-                       "queries per second")
-            ax.set_title(f"{op}, {group_title(group)}, n = {count(n)}")
-        parts.append(figure_block(svg(figure, "buckets") + lines.legend(),
-                                  "Transfers in buckets of different sizes, "
-                                  "three in flight unless named otherwise; "
-                                  "direct: from page-locked memory."))
+        parts.append(buckets_block(
+            buckets, "buckets", "items_per_second", "queries per second",
+            "Transfers in buckets of different sizes, as many in flight as the "
+            "library chose unless named otherwise; direct: from page-locked "
+            "memory."))
+    timed = {key: [r for r in members if "bucket_us" in r.counters]
+             for key, members in buckets.items()}
+    timed = {key: members for key, members in timed.items() if members}
+    if timed:
+        parts.append(buckets_block(
+            timed, "bucket_latencies", "bucket_us",
+            "microseconds of a bucket",
+            "The same: from when the host begins to fill a bucket until it has "
+            "finished it, on average."))
     groups = batch_groups([r for r in results if r.op == "find" and not r.bucket
-                           and r.buffers == 3 and r.transfers == "overlapped"])
+                           and not r.buffers and r.transfers == "overlapped"])
     if groups:
         palette = Palette.of_indexes(
             [r for members in groups.values() for r in members])
@@ -1297,15 +1311,17 @@ def transfers_sections(results):
             count(r.n), count(r.queries),
             "" if r.transfers == "in" else
             count(r.bucket) if r.bucket else "chosen",
-            "" if r.transfers == "in" else r.buffers,
+            "" if r.transfers == "in" else r.buffers or "chosen",
             f"{c['items_per_second'] / 1e6:,.1f}", digits(c["GB_per_s_in"]),
             digits(c["GB_per_s_out"]),
             f"{100 * c['of_link']:.0f} %" if "of_link" in c else "",
-            f"{100 * c['of_last_mile']:.0f} %" if "of_last_mile" in c else ""))
+            f"{100 * c['of_last_mile']:.0f} %" if "of_last_mile" in c else "",
+            digits(c["bucket_us"]) if "bucket_us" in c else "",
+            digits(c["longest_bucket_us"]) if "longest_bucket_us" in c else ""))
     parts.append(details("Numbers", table(
         ("index", "device", "operation", "keys", "transfers", "n", "batch",
          "bucket", "in flight", "million/s", "GB/s in", "GB/s back", "of the link",
-         "of the host"), rows, 5)))
+         "of the host", "us of a bucket", "longest"), rows, 5)))
     return [("Batches in host memory",
              "<p>“in”: page-locked memory, copy, search and copy back one after "
              "the other. “overlapped”: any memory, in buckets whose steps "
@@ -1400,6 +1416,15 @@ ABLATIONS = [
      True),
     ("Levels of pivots stored",
      r"(?P<base>\w+)\+(?P<setting>levels_\w+)", True),
+    ("Lookups in flight per thread of a host",
+     r"(?P<base>\w+)\+(?P<setting>in_flight_\d+)", True),
+    ("Pages of a host's memory",
+     r"(?P<base>\w+)\+(?P<setting>ordinary_pages)", True),
+    ("How a host searches a node",
+     r"(?P<base>\w+)\+(?P<setting>scalar|\w*(avx2|avx512|neon)\w*)", True),
+    ("Leaves and nodes of a radix tree",
+     r"(?P<base>radix\w+)\+(?P<setting>leaf_\d+|wide_references|pinned_root)",
+     True),
     ("Cooperation of lanes",
      r"(?P<base>\w+)\+(?P<setting>one_key_per_lane|one_thread)", True),
     ("Fan-out", r"(?P<base>\w+)_(?P<setting>k\d+)", False),

@@ -600,6 +600,12 @@ TYPED_TEST(Hybrids, DivisionsAreFound) {
     const auto found = kindex::query::find_division(8, cost);
     EXPECT_NEAR(found.levels + found.share, host, 1.0 / 32);
   }
+  // What is less by chance only is not taken.
+  const auto none =
+      kindex::query::find_division(4, [](const kindex::WorkDivision& division) {
+        return division == kindex::WorkDivision{} ? 10 : 9.8;
+      });
+  EXPECT_EQ(none, kindex::WorkDivision{});
   expect_divisions_are_found_and_checked<TreeOn<Exec>, Exec>();
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <fstream>
+#include <kindex/HybridBPlusTree.hpp>
 #include <kindex/SortedArray.hpp>
 #include <string>
 #include <vector>
@@ -131,6 +132,44 @@ TYPED_TEST(Large, AsManyQueriesAsFit) {
                           CountWrong<Exec>{to_device<Exec>(expected), ranks},
                           wrong);
   EXPECT_EQ(wrong, 0u);
+}
+
+/// Entries in host memory for which a GPU has no room.
+TYPED_TEST(Large, MoreEntriesThanTheDeviceHolds) {
+  using Exec = TypeParam;
+  using Host = Kokkos::DefaultHostExecutionSpace;
+  using Key = std::uint64_t;
+  if constexpr (!kindex::query::DeviceTraits<Exec>::is_gpu) {
+    GTEST_SKIP() << "a host has no memory but its own";
+  } else {
+    if (const auto why = missing_memory<Host>(6 * gib); !why.empty())
+      GTEST_SKIP() << why;
+    std::vector<DeviceView<std::byte, Exec>> taken;
+    for (std::uint64_t free = 0; (free = available_bytes<Exec>()) > gib;)
+      taken.emplace_back(Kokkos::view_alloc(std::string("test::taken"),
+                                            Kokkos::WithoutInitializing),
+                         free - gib + 1);
+    constexpr size_type n = size_type{1} << 28, m = size_type{1} << 20;
+    const Kokkos::View<Key*, Kokkos::HostSpace> keys("test::keys", n);
+    Kokkos::parallel_for(
+        "test::keys",
+        Kokkos::RangePolicy<Host, Kokkos::IndexType<size_type>>(0, n),
+        [=](size_type i) { keys(i) = 3 * i; });
+    Kokkos::fence();
+    const kindex::HybridBPlusTree<Key, std::uint32_t,
+                                  typename Exec::memory_space>
+        index(Exec{}, kindex::sorted, keys);
+    EXPECT_GT(index.leaf_bytes(), 2 * gib - 1);
+    EXPECT_GT(index.leaf_bytes(), available_bytes<Exec>());
+    const Kokkos::View<Key*, Kokkos::HostSpace> queries("test::queries", m);
+    const Kokkos::View<size_type*, Kokkos::HostSpace> ranks("test::ranks", m);
+    for (size_type i = 0; i < m; ++i)
+      queries(i) = i * 0x9E3779B97F4A7C15u % (3 * n);
+    index.lower_bound(Exec{}, queries, ranks);
+    size_type wrong = 0;
+    for (size_type i = 0; i < m; ++i) wrong += ranks(i) != (queries(i) + 2) / 3;
+    EXPECT_EQ(wrong, 0u);
+  }
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ struct PivotRouter {
   static constexpr int node_keys = K - 1;     ///< pivots of a node
   /// Lanes that read a node together.
   static constexpr int lanes = node_lanes<Key, node_keys>;
+  /// The same with one key for each.
   static constexpr int most_lanes = one_key_lanes<Key, node_keys, node_keys>;
 
   const PivotLevel* levels = nullptr;  ///< from the root

@@ -70,6 +70,7 @@ struct RegularRouter {
   static constexpr bool is_divisible = true;  ///< see Hybrid
   /// Lanes that read a line together.
   static constexpr int lanes = node_lanes<Key, Shape::line_keys>;
+  /// The same with one key for each.
   static constexpr int most_lanes =
       one_key_lanes<Key, Shape::line_keys, Shape::line_keys>;
 
