@@ -300,11 +300,11 @@ inline double TransferModel::overlapped_seconds(
   const double execute = p.execute.seconds(share);
   const double out = p.out.seconds(out_bytes);
   const double all = host + in + execute + out;
-  const int wanted = options.buffers() > 0
-                         ? options.buffers()
-                         : query::PipelineBatch::usual_buffers;
+  const int in_turn = options.buffers() > 0
+                          ? options.buffers()
+                          : query::PipelineBatch::usual_buffers;
   const auto in_flight = static_cast<double>(
-      std::min<size_type>(static_cast<size_type>(wanted), buckets));
+      std::min<size_type>(static_cast<size_type>(in_turn), buckets));
   const double step = std::max({host, in, execute, out, all / in_flight});
   return all + static_cast<double>(buckets - 1) * step;
 }
