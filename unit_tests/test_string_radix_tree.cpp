@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <kindex/StringRadixTree.hpp>
+#include <new>
 #include <numeric>
 #include <random>
 #include <string>
@@ -14,6 +15,7 @@
 
 #include "support/Devices.hpp"
 #include "support/Errors.hpp"
+#include "support/FailingAllocation.hpp"
 #include "support/Queries.hpp"
 #include "support/RadixReference.hpp"
 
@@ -293,6 +295,210 @@ TYPED_TEST(StringRadixTrees, KeepValuesAndThePromiseOfOrder) {
                           ascending.chars);
   EXPECT_EQ(rows.memory_bytes(), 5 * 8 + 6u);
   EXPECT_EQ(rows.height(), 0);
+}
+
+using StringEntries = std::vector<std::pair<std::string, std::uint32_t>>;
+
+/// Strings with values: in order, duplicates as they came.
+struct StringModel {
+  StringEntries entries;
+
+  void insert(const StringEntries& batch) {
+    entries.insert(entries.end(), batch.begin(), batch.end());
+    std::stable_sort(
+        entries.begin(), entries.end(),
+        [](const auto& a, const auto& b) { return a.first < b.first; });
+  }
+  void erase(const StringEntries& batch) {
+    for (const auto& gone : batch)
+      std::erase_if(entries, [&](const auto& entry) {
+        return entry.first == gone.first;
+      });
+  }
+  void update(const StringEntries& batch) {
+    for (const auto& change : batch)
+      for (auto& entry : entries)
+        if (entry.first == change.first) entry.second = change.second;
+  }
+};
+
+template <class Exec>
+void expect_strings(const TreeOn<Exec>& index, const StringModel& model) {
+  Strings strings;
+  std::vector<std::uint32_t> values;
+  for (const auto& [string, value] : model.entries) {
+    strings.push_back(string);
+    values.push_back(value);
+  }
+  ASSERT_EQ(index.size(), strings.size());
+  // All begin with nothing.
+  const auto everything =
+      to_device<Exec>(std::vector<kindex::Prefix<Bytes>>{{Bytes{}}});
+  const auto all = index.range(Exec{}, everything, everything);
+  EXPECT_EQ(to_host(all.values), values);
+  const Strings queries = queries_around(strings);
+  Ranks lower, upper;
+  for (const auto& query : queries) {
+    const auto range = std::equal_range(strings.begin(), strings.end(), query);
+    lower.push_back(size_type(range.first - strings.begin()));
+    upper.push_back(size_type(range.second - strings.begin()));
+  }
+  const DeviceStrings<Exec> asked(queries);
+  const auto got_lower = filled<size_type, Exec>(queries.size()),
+             got_upper = filled<size_type, Exec>(queries.size());
+  index.equal_range(Exec{}, asked.queries, got_lower, got_upper);
+  EXPECT_EQ(to_host(got_lower), lower);
+  EXPECT_EQ(to_host(got_upper), upper);
+  RadixReference reference(index.leaf_entries());
+  for (const auto& string : strings) reference.insert(string);
+  EXPECT_EQ(differences_from<std::uint32_t>(reference, index, -1), "");
+}
+
+enum class StringChange { insert, erase, update };
+
+template <class Exec>
+void change(TreeOn<Exec>& index, StringChange what,
+            const StringEntries& batch) {
+  Strings strings;
+  std::vector<std::uint32_t> values;
+  for (const auto& [string, value] : batch) {
+    strings.push_back(string);
+    values.push_back(value);
+  }
+  const DeviceStrings<Exec> on_device(strings);
+  const auto device_values = to_device<Exec>(values);
+  switch (what) {
+    case StringChange::insert:
+      index.insert(Exec{}, on_device.offsets, on_device.chars, device_values);
+      break;
+    case StringChange::erase:
+      index.erase(Exec{}, on_device.offsets, on_device.chars);
+      break;
+    case StringChange::update:
+      index.update(Exec{}, on_device.offsets, on_device.chars, device_values);
+  }
+}
+
+void change(StringModel& model, StringChange what, const StringEntries& batch) {
+  what == StringChange::insert  ? model.insert(batch)
+  : what == StringChange::erase ? model.erase(batch)
+                                : model.update(batch);
+}
+
+/// Batches that insert, erase and give values, of strings that begin others,
+/// that are empty, have zeros, and come several times.
+TYPED_TEST(StringRadixTrees, UpdateAsAMultimapDoes) {
+  using Exec = TypeParam;
+  for (const unsigned letters : {2, 256}) {
+    std::mt19937_64 rng(letters);
+    std::uint32_t next = 0;
+    TreeOn<Exec> index;
+    StringModel model;
+    for (int step = 0; step < 50; ++step) {
+      StringEntries batch;
+      const std::size_t size = step % 7 == 6 ? 0 : rng() % 200 + 1;
+      for (std::size_t i = 0; i < size; ++i) {
+        std::string string(rng() % (letters == 2 ? 9 : 3), '\0');
+        for (char& c : string) c = static_cast<char>(rng() % letters);
+        if (rng() % 4 == 0) string.insert(0, 30, 'p');
+        if (!model.entries.empty() && rng() % 3 == 0)
+          string = model.entries[rng() % model.entries.size()].first;
+        batch.emplace_back(string, next++);
+      }
+      const auto copy = index;
+      const auto before = model;
+      const auto what = step < 4
+                            ? StringChange::insert
+                            : static_cast<StringChange>((rng() % 5 + 1) / 2);
+      change<Exec>(index, what, batch);
+      change(model, what, batch);
+      ASSERT_NO_FATAL_FAILURE(expect_strings<Exec>(index, model)) << step;
+      if (step % 10 == 0) expect_strings<Exec>(copy, before);
+    }
+    // Down to nothing, and from there.
+    change<Exec>(index, StringChange::erase, model.entries);
+    EXPECT_EQ(index.size(), 0u);
+    EXPECT_EQ(index.memory_bytes(), 0u);
+    change<Exec>(index, StringChange::update, model.entries);
+    change<Exec>(index, StringChange::insert, {{"b", 2}, {"", 1}});
+    model = {};
+    model.insert({{"b", 2}, {"", 1}});
+    expect_strings<Exec>(index, model);
+  }
+}
+
+/// Row ids that are not stored become values.
+TYPED_TEST(StringRadixTrees, RowIdsBecomeValues) {
+  using Exec = TypeParam;
+  const DeviceStrings<Exec> ascending({"a", "ab", "ab", "b"});
+  TreeOn<Exec> index(Exec{}, kindex::sorted, ascending.offsets,
+                     ascending.chars);
+  const auto copy = index;
+  StringModel model, before;
+  before.entries = model.entries = {{"a", 0}, {"ab", 1}, {"ab", 2}, {"b", 3}};
+  change<Exec>(index, StringChange::update, {{"ab", 8}, {"ab", 9}, {"x", 5}});
+  model.update({{"ab", 8}, {"ab", 9}, {"x", 5}});
+  expect_strings<Exec>(index, model);
+  expect_strings<Exec>(copy, before);
+  change<Exec>(index, StringChange::insert, {{"ab", 7}});
+  model.insert({{"ab", 7}});
+  expect_strings<Exec>(index, model);
+  expect_strings<Exec>(copy, before);
+}
+
+/// A batch that is refused, or for which there is no memory, changes nothing.
+TYPED_TEST(StringRadixTrees, UpdatesAreWholeOrNotThere) {
+  using Exec = TypeParam;
+  StringModel model;
+  TreeOn<Exec> index;
+  StringEntries some, more;
+  for (std::uint32_t i = 0; i < 300; ++i) {
+    some.emplace_back("some" + std::to_string(i % 90), i);
+    more.emplace_back("more" + std::to_string(i) + "than seven bytes", i);
+  }
+  change<Exec>(index, StringChange::insert, some);
+  model.insert(some);
+  const DeviceStrings<Exec> good({"x", "y"});
+  const auto one = to_device<Exec>(std::vector<std::uint32_t>{1});
+  const auto bad = to_device<Exec>(std::vector<int>{0, 2, 1});
+  const auto two = to_device<Exec>(std::vector<std::uint32_t>{1, 2});
+  for (const bool inserts : {true, false}) {
+    const auto run = [&](const auto& offsets, const auto& values) {
+      return message_of([&] {
+        inserts ? index.insert(Exec{}, offsets, good.chars, values)
+                : index.update(Exec{}, offsets, good.chars, values);
+      });
+    };
+    EXPECT_EQ(run(good.offsets, one),
+              "kindex::StringRadixTree: values has 1 elements for 2 keys");
+    EXPECT_EQ(run(bad, two),
+              "kindex::StringRadixTree: offsets(2) = 1 is below offsets(1) = "
+              "2");
+  }
+  EXPECT_EQ(message_of([&] { index.erase(Exec{}, bad, good.chars); }),
+            "kindex::StringRadixTree: offsets(2) = 1 is below offsets(1) = 2");
+  expect_strings<Exec>(index, model);
+  for (const auto what :
+       {StringChange::insert, StringChange::update, StringChange::erase}) {
+    const auto& batch = what == StringChange::insert ? more : some;
+    int failures = 0;
+    for (bool failed = true; failed; ++failures) {
+      auto changed = index;
+      failed = false;
+      try {
+        const FailingAllocation failing(failures);
+        change<Exec>(changed, what, batch);
+      } catch (const std::bad_alloc&) {
+        failed = true;
+      }
+      auto expected = model;
+      if (!failed) change(expected, what, batch);
+      expect_strings<Exec>(changed, expected);
+      expect_strings<Exec>(index, model);
+      ASSERT_LT(failures, 100);
+    }
+    EXPECT_GT(failures, 8);
+  }
 }
 
 TYPED_TEST(StringRadixTrees, InputIsChecked) {

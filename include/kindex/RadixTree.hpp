@@ -351,34 +351,9 @@ class RadixTree
                    leaf_entries_, wide_references_, shift);
   }
 
-  template <class T>
-  using Temporary = Kokkos::View<T*, MemorySpace>;
-  template <class Exec>
-  using Range = Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>;
+  static constexpr const char* label = "kindex::RadixTree";
 
-  template <class T, class Exec>
-  static Temporary<T> temporary(const Exec& space, const char* what,
-                                size_type size) {
-    return Temporary<T>(
-        Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
-                           std::string("kindex::RadixTree::") + what),
-        size);
-  }
-
-  /// What `changes` changes at the new positions `starts` make of `size`
-  /// entries; `counts` is their memory.
-  template <class Exec>
-  static build::ChangePlan plan(const Exec& space,
-                                const Temporary<size_type>& starts,
-                                size_type size, Temporary<size_type>& counts) {
-    counts = temporary<size_type>(space, "counts",
-                                  size / build::CountChanges::step + 2);
-    Kokkos::parallel_for(
-        "kindex::RadixTree::count_changes",
-        Range<Exec>(space, 0, counts.extent(0)),
-        build::CountChanges{starts.data(), starts.extent(0), counts.data()});
-    return {starts.data(), starts.extent(0), counts.data()};
-  }
+  using Staged = Kokkos::View<Entry*, MemorySpace>;
 
   /// Writes the new entries that `source` says, `size` of them, for which there
   /// is room, and makes their tree.
@@ -386,7 +361,7 @@ class RadixTree
   /// \param shift how their ranks move.
   template <class Exec, class Source, class Shift>
   void edit(const Exec& space, const Source& source, size_type size,
-            const Shift& shift, const Temporary<Entry>& staged) {
+            const Shift& shift, const Staged& staged) {
     if (size > 0)
       build::edit_entries("kindex::RadixTree::edit_entries", space,
                           entries_.ref(), source, size,
@@ -398,17 +373,18 @@ class RadixTree
 
   /// Two pieces of at most `slots` entries.
   template <class Exec>
-  static Temporary<Entry> staging(const Exec& space, size_type slots) {
-    return temporary<Entry>(space, "staged",
-                            2 * std::min(piece, Storage::slots(slots, block)));
+  static Staged staging(const Exec& space, size_type slots) {
+    return build::impl::temporary<Entry, MemorySpace>(
+        space, label, "staged",
+        2 * std::min(piece, Storage::slots(slots, block)));
   }
 
-  template <class T>
-  using Seen = Kokkos::View<const T*, MemorySpace,
-                            Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-  template <class T>
-  static Seen<T> seen(const T* first, size_type size) {
-    return Seen<T>(first, size);
+  /// Sorted keys as queries.
+  template <class Batch>
+  static auto keys_of(const Batch& batch) {
+    return Kokkos::View<const Key*, MemorySpace,
+                        Kokkos::MemoryTraits<Kokkos::Unmanaged>>(
+        batch.ref().keys, batch.size());
   }
 
   Storage entries_;
@@ -486,22 +462,16 @@ void RadixTree<Key, Value, MemorySpace, Layout>::insert(const Exec& space,
   using Batch = build::Entries<Key, Value, MemorySpace, SoA>;
   const auto batch = Batch::from_unsorted(name(), space, keys, values);
   if (batch.size() == 0) return;
-  const auto sorted = batch.ref();
-  const auto starts = temporary<size_type>(space, "starts", batch.size());
-  this->upper_bound(space, seen(sorted.keys, sorted.size), starts);
-  Kokkos::parallel_for("kindex::RadixTree::start_insertions",
-                       Range<Exec>(space, 0, batch.size()),
-                       build::StartInsertions{starts.data()});
+  const auto planned =
+      build::plan_insertions(label, space, *this, keys_of(batch));
   const size_type all = size() + batch.size();
-  Temporary<size_type> counts;
-  const auto of_all = plan(space, starts, all, counts);
   const auto staged = staging(space, all);
   entries_.make_room(name(), space, all, 2 * capacity(), block);
   edit(
       space,
       build::InsertedEntries<typename Storage::Ref, typename Batch::Ref, Entry>{
-          entries_.ref(), sorted, of_all},
-      all, build::RadixInsertions{starts.data(), starts.extent(0)}, staged);
+          entries_.ref(), batch.ref(), planned.plan},
+      all, build::RadixInsertions{planned.starts.data(), batch.size()}, staged);
 }
 
 template <class Key, class Value, class MemorySpace, class Layout>
@@ -511,28 +481,18 @@ void RadixTree<Key, Value, MemorySpace, Layout>::erase(const Exec& space,
   using Batch = build::Entries<Key, std::uint64_t, MemorySpace, SoA>;
   const auto batch = Batch::from_unsorted(name(), space, keys);
   if (batch.size() == 0 || size() == 0) return;
-  const auto sorted = seen(batch.ref().keys, batch.size());
-  const auto lower = temporary<size_type>(space, "lower", batch.size());
-  const auto upper = temporary<size_type>(space, "upper", batch.size());
-  const auto starts = temporary<size_type>(space, "starts", batch.size());
-  const auto gone = temporary<size_type>(space, "gone", batch.size());
-  this->equal_range(space, sorted, lower, upper);
-  size_type erased = 0;
-  Kokkos::parallel_scan("kindex::RadixTree::start_erasures",
-                        Range<Exec>(space, 0, batch.size()),
-                        build::StartErasures{lower.data(), upper.data(),
-                                             starts.data(), gone.data()},
-                        erased);
-  if (erased == 0) return;
-  const size_type left = size() - erased;
-  Temporary<size_type> counts;
-  const auto of_left = plan(space, starts, left, counts);
+  const auto planned =
+      build::plan_erasures(label, space, *this, keys_of(batch));
+  if (planned.erased == 0) return;
+  const size_type left = size() - planned.erased;
   const auto staged = staging(space, left);
   entries_.make_room(name(), space, size(), size(), block);
   edit(space,
-       build::KeptEntries<typename Storage::Ref, Entry>{entries_.ref(), of_left,
-                                                        gone.data()},
-       left, build::RadixErasures{lower.data(), gone.data(), lower.extent(0)},
+       build::KeptEntries<typename Storage::Ref, Entry>{
+           entries_.ref(), planned.plan, planned.gone.data()},
+       left,
+       build::RadixErasures{planned.lower.data(), planned.gone.data(),
+                            batch.size()},
        staged);
 }
 
@@ -544,15 +504,9 @@ void RadixTree<Key, Value, MemorySpace, Layout>::update(const Exec& space,
   using Batch = build::Entries<Key, Value, MemorySpace, SoA>;
   const auto batch = Batch::from_unsorted(name(), space, keys, values);
   if (batch.size() == 0 || size() == 0) return;
-  const auto sorted = batch.ref();
-  const auto lower = temporary<size_type>(space, "lower", batch.size());
-  const auto upper = temporary<size_type>(space, "upper", batch.size());
-  this->equal_range(space, seen(sorted.keys, sorted.size), lower, upper);
   entries_.make_room(name(), space, size(), size(), block);
-  Kokkos::parallel_for(
-      "kindex::RadixTree::update_values", Range<Exec>(space, 0, batch.size()),
-      build::UpdateValues<typename Storage::Ref, typename Batch::Ref>{
-          entries_.ref(), sorted, lower.data(), upper.data()});
+  build::update_values(label, space, *this, keys_of(batch), entries_.ref(),
+                       batch.ref());
 }
 
 /// \cond

@@ -6,11 +6,69 @@
 /// Ascending byte strings under an adaptive radix tree.
 
 #include <kindex/RadixTree.hpp>
+#include <kindex/build/EditEntries.hpp>
 #include <kindex/build/Strings.hpp>
 #include <kindex/query/RadixRef.hpp>
 #include <kindex/query/StringRadixForm.hpp>
 
 namespace kindex {
+
+namespace impl {
+
+/// Refers to the strings of offsets and chars.
+template <class Offset>
+struct ReferToStrings {
+  query::Strided<const Offset> offsets;
+  const unsigned char* chars;
+  Bytes* bytes;
+
+  KOKKOS_FUNCTION void operator()(size_type i) const {
+    const auto begin = static_cast<size_type>(offsets(i));
+    const auto end = static_cast<size_type>(offsets(i + 1));
+    bytes[i] = {chars + begin, static_cast<std::uint32_t>(end - begin),
+                Edge::at};
+  }
+};
+
+}  // namespace impl
+
+/// Queries of offsets and chars: element i refers to the `offsets(i + 1) -
+/// offsets(i)` bytes from `chars(offsets(i))` on, which must stay alive and in
+/// place. One kernel on `space` and one allocation; where the offsets are
+/// checked, another kernel and a fence.
+///
+/// \param space an instance whose memory space `chars` is in.
+/// \param offsets m + 1 ascending integers.
+/// \param chars a contiguous View of bytes.
+/// \param check whether offsets are checked. Where they are not, wrong ones are
+///   undefined behaviour.
+/// \throws Error if `chars` is not contiguous, if an offset is below the one
+///   before or above the size of `chars`, or if a string has more than 2^31 - 1
+///   bytes.
+template <class Exec, class Offsets, class Chars>
+Kokkos::View<Bytes*, typename Exec::memory_space> as_bytes(
+    const Exec& space, const Offsets& offsets, const Chars& chars,
+    Check check = Check::on) {
+  static_assert(std::is_integral_v<typename Offsets::non_const_value_type> &&
+                    sizeof(typename Chars::value_type) == 1,
+                "kindex: strings are integers as offsets, and bytes");
+  const std::string label = "kindex::as_bytes";
+  const auto o = query::as_input(query::strided<Exec>(offsets));
+  const auto c = query::strided<Exec>(chars);
+  build::check_stride(label, c);
+  if (check == Check::on) build::check_offsets(label, space, o, c.size);
+  const size_type m = o.size == 0 ? 0 : o.size - 1;
+  const Kokkos::View<Bytes*, typename Exec::memory_space> bytes(
+      Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
+                         "kindex::as_bytes::bytes"),
+      m);
+  Kokkos::parallel_for(
+      "kindex::as_bytes",
+      Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>(space, 0, m),
+      impl::ReferToStrings<typename Offsets::non_const_value_type>{
+          o, reinterpret_cast<const unsigned char*>(c.data), bytes.data()});
+  return bytes;
+}
 
 /// Byte strings of any length in ascending order, and an adaptive radix tree of
 /// where they stand: RadixTree for keys that are Bytes. Any bytes are legal,
@@ -32,6 +90,8 @@ namespace kindex {
 /// nodes of 32 (Node4), 96, 240, 1040, 352 or 48 bytes: see RadixTree. A lookup
 /// reads a node for each byte that distinguishes the query from others, the
 /// first string of those with longer paths, and up to `leaf_entries` strings.
+///
+/// `insert`, `erase` and `update` change the index by a batch on the device.
 ///
 /// Copies are shallow and counted, like those of Views.
 ///
@@ -80,8 +140,7 @@ class StringRadixTree
                   const RadixTreeOptions& options = default_options())
       : StringRadixTree(options) {
     build(space,
-          Storage(name(), space, offsets, chars, false, Check::on, row_ids()),
-          options);
+          Storage(name(), space, offsets, chars, false, Check::on, row_ids()));
   }
 
   /// Builds from strings in any order and their values.
@@ -94,10 +153,8 @@ class StringRadixTree
       const Exec& space, const Offsets& offsets, const Chars& chars,
       const Values& values, const RadixTreeOptions& options = default_options())
       : StringRadixTree(options) {
-    build(space,
-          Storage(name(), space, offsets, chars, false, Check::on,
-                  query::as_input(query::strided<Exec>(values))),
-          options);
+    build(space, Storage(name(), space, offsets, chars, false, Check::on,
+                         query::as_input(query::strided<Exec>(values))));
   }
 
   /// Builds from ascending strings; values are the row ids 0...n-1, which are
@@ -112,8 +169,8 @@ class StringRadixTree
                   const Chars& chars, Check check = Check::on,
                   const RadixTreeOptions& options = default_options())
       : StringRadixTree(options) {
-    build(space, Storage(name(), space, offsets, chars, true, check, row_ids()),
-          options);
+    build(space,
+          Storage(name(), space, offsets, chars, true, check, row_ids()));
   }
 
   /// Builds from ascending strings and their values.
@@ -126,10 +183,83 @@ class StringRadixTree
       const Values& values, Check check = Check::on,
       const RadixTreeOptions& options = default_options())
       : StringRadixTree(options) {
-    build(space,
-          Storage(name(), space, offsets, chars, true, check,
-                  query::as_input(query::strided<Exec>(values))),
-          options);
+    build(space, Storage(name(), space, offsets, chars, true, check,
+                         query::as_input(query::strided<Exec>(values))));
+  }
+
+  /// Adds strings and their values, each behind all that are equal, those of a
+  /// batch in its order: as std::multimap does.
+  ///
+  /// Sorts the batch and finds its places by a batch of upper_bound; then
+  /// writes all strings, offsets and values anew, in order, and the tree of
+  /// them, as a build does. The result is that of building from all strings,
+  /// with values that are stored. Refs taken before are not valid any more, and
+  /// other instances must have ended with them; copies of the index keep what
+  /// they had.
+  ///
+  /// Cost: the sort of the batch (see build::sort_strings), m searches, what
+  /// there is read and written once, and the build of the tree. Memory: a
+  /// second index until the call returns. Fences `space` as the constructor
+  /// does.
+  ///
+  /// \param space, offsets, chars as for the constructor: m strings.
+  /// \param values m values, in the order of the strings.
+  /// \throws Error as the constructor, or if there is not one value per string;
+  ///   std::bad_alloc if memory runs out. The index is as it was.
+  template <class Exec, class Offsets, class Chars, class Values>
+  void insert(const Exec& space, const Offsets& offsets, const Chars& chars,
+              const Values& values) {
+    const auto batch = sorted_batch(
+        space, offsets, chars, query::as_input(query::strided<Exec>(values)));
+    if (batch.size() == 0) return;
+    const auto planned =
+        build::plan_insertions(label, space, *this, queries_of(space, batch));
+    edit(space,
+         build::InsertedEntries<EntriesRef, EntriesRef, Entry>{
+             strings_.entries(), batch.entries(), planned.plan},
+         size() + batch.size());
+  }
+
+  /// Removes all strings that are among those given; of others, nothing.
+  ///
+  /// Otherwise as insert; where nothing is removed, nothing is written. One
+  /// fence more, for the number of strings that stay.
+  ///
+  /// \param space, offsets, chars as for insert.
+  /// \throws as insert.
+  template <class Exec, class Offsets, class Chars>
+  void erase(const Exec& space, const Offsets& offsets, const Chars& chars) {
+    const build::Strings<std::uint64_t, MemorySpace> batch(
+        name(), space, offsets, chars, false, Check::on, row_ids());
+    if (batch.size() == 0 || size() == 0) return;
+    const auto planned =
+        build::plan_erasures(label, space, *this, queries_of(space, batch));
+    if (planned.erased == 0) return;
+    edit(space,
+         build::KeptEntries<EntriesRef, Entry>{strings_.entries(), planned.plan,
+                                               planned.gone.data()},
+         size() - planned.erased);
+  }
+
+  /// Gives all strings that equal string i of the batch value i, if there are
+  /// any; of equal strings in the batch, the last one wins.
+  ///
+  /// Values are written where they are, unless a copy of the index shares them
+  /// or they are row ids that are not stored: then they are copied first. The
+  /// tree stays as it is. Fences `space` to check the offsets and as the sort
+  /// does.
+  ///
+  /// \param space, offsets, chars, values as for insert.
+  /// \throws as insert.
+  template <class Exec, class Offsets, class Chars, class Values>
+  void update(const Exec& space, const Offsets& offsets, const Chars& chars,
+              const Values& values) {
+    const auto batch = sorted_batch(
+        space, offsets, chars, query::as_input(query::strided<Exec>(values)));
+    if (batch.size() == 0 || size() == 0) return;
+    strings_.own_values(label, space);
+    build::update_values(label, space, *this, queries_of(space, batch),
+                         strings_.entries(), batch.entries());
   }
 
   /// The number of strings.
@@ -172,22 +302,47 @@ class StringRadixTree
   /// An empty index, once the options are checked.
   explicit StringRadixTree(const RadixTreeOptions& options)
       : leaf_entries_(
-            impl::checked_leaf_entries("kindex::StringRadixTree", options)) {}
+            impl::checked_leaf_entries("kindex::StringRadixTree", options)),
+        wide_references_(options.wide_references) {}
+
+  using EntriesRef = build::StringEntriesRef<Value>;
+  using Entry = build::Entry<Bytes, Value>;
+  static constexpr const char* label = "kindex::StringRadixTree";
 
   static query::Strided<const build::RowIds> row_ids() { return {}; }
 
+  /// Takes the strings, and makes their tree.
   template <class Exec>
-  void build(const Exec& space, const Storage& strings,
-             const RadixTreeOptions& options) {
+  void build(const Exec& space, const Storage& strings) {
+    Levels levels(space, label, build::RadixStrings{strings.ref()},
+                  strings.size(), leaf_entries_, wide_references_);
     strings_ = strings;
-    levels_ = Levels(space, "kindex::StringRadixTree",
-                     build::RadixStrings{strings_.ref()}, size(), leaf_entries_,
-                     options.wide_references);
+    levels_ = std::move(levels);
+  }
+
+  /// The same of those that `source` says, `count` of them.
+  template <class Exec, class Source>
+  void edit(const Exec& space, const Source& source, size_type count) {
+    build(space, Storage::from_source(label, space, source, count));
+  }
+
+  template <class Exec, class Offsets, class Chars, class Given>
+  static Storage sorted_batch(const Exec& space, const Offsets& offsets,
+                              const Chars& chars,
+                              query::Strided<const Given> values) {
+    return Storage(name(), space, offsets, chars, false, Check::on, values);
+  }
+
+  /// Strings of a batch as queries.
+  template <class Exec, class Batch>
+  static auto queries_of(const Exec& space, const Batch& batch) {
+    return as_bytes(space, batch.offsets(), batch.chars(), Check::off);
   }
 
   Storage strings_;
   Levels levels_;
   size_type leaf_entries_ = default_options().leaf_entries;
+  bool wide_references_ = false;
 };
 
 /// The handle of a StringRadixTree in a kernel: see query::RefVerbs for its
@@ -259,63 +414,6 @@ class StringRadixTree<Value, MemorySpace>::Ref
   const Value* values_ = nullptr;
   using Base::nodes_;
 };
-
-namespace impl {
-
-/// Refers to the strings of offsets and chars.
-template <class Offset>
-struct ReferToStrings {
-  query::Strided<const Offset> offsets;
-  const unsigned char* chars;
-  Bytes* bytes;
-
-  KOKKOS_FUNCTION void operator()(size_type i) const {
-    const auto begin = static_cast<size_type>(offsets(i));
-    const auto end = static_cast<size_type>(offsets(i + 1));
-    bytes[i] = {chars + begin, static_cast<std::uint32_t>(end - begin),
-                Edge::at};
-  }
-};
-
-}  // namespace impl
-
-/// Queries of offsets and chars: element i refers to the `offsets(i + 1) -
-/// offsets(i)` bytes from `chars(offsets(i))` on, which must stay alive and in
-/// place. One kernel on `space` and one allocation; where the offsets are
-/// checked, another kernel and a fence.
-///
-/// \param space an instance whose memory space `chars` is in.
-/// \param offsets m + 1 ascending integers.
-/// \param chars a contiguous View of bytes.
-/// \param check whether offsets are checked. Where they are not, wrong ones are
-///   undefined behaviour.
-/// \throws Error if `chars` is not contiguous, if an offset is below the one
-///   before or above the size of `chars`, or if a string has more than 2^31 - 1
-///   bytes.
-template <class Exec, class Offsets, class Chars>
-Kokkos::View<Bytes*, typename Exec::memory_space> as_bytes(
-    const Exec& space, const Offsets& offsets, const Chars& chars,
-    Check check = Check::on) {
-  static_assert(std::is_integral_v<typename Offsets::non_const_value_type> &&
-                    sizeof(typename Chars::value_type) == 1,
-                "kindex: strings are integers as offsets, and bytes");
-  const std::string label = "kindex::as_bytes";
-  const auto o = query::as_input(query::strided<Exec>(offsets));
-  const auto c = query::strided<Exec>(chars);
-  build::check_stride(label, c);
-  if (check == Check::on) build::check_offsets(label, space, o, c.size);
-  const size_type m = o.size == 0 ? 0 : o.size - 1;
-  const Kokkos::View<Bytes*, typename Exec::memory_space> bytes(
-      Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
-                         "kindex::as_bytes::bytes"),
-      m);
-  Kokkos::parallel_for(
-      "kindex::as_bytes",
-      Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>(space, 0, m),
-      impl::ReferToStrings<typename Offsets::non_const_value_type>{
-          o, reinterpret_cast<const unsigned char*>(c.data), bytes.data()});
-  return bytes;
-}
 
 /// \cond
 template <class Exec, class Offsets, class Chars>

@@ -63,6 +63,68 @@ struct StartInsertions {
   KOKKOS_FUNCTION void operator()(size_type j) const { starts[j] += j; }
 };
 
+/// The insertions of a sorted batch, and the memory of their plan.
+template <class MemorySpace>
+struct PlannedInsertions {
+  Kokkos::View<size_type*, MemorySpace> starts;  ///< positions in the end
+  Kokkos::View<size_type*, MemorySpace> counts;  ///< by CountChanges
+  ChangePlan plan;
+};
+
+namespace impl {
+
+/// Memory for `size` elements while a batch is edited.
+template <class T, class MemorySpace, class Exec>
+Kokkos::View<T*, MemorySpace> temporary(const Exec& space,
+                                        const std::string& label,
+                                        const char* what, size_type size) {
+  return Kokkos::View<T*, MemorySpace>(
+      Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
+                         label + "::" + what),
+      size);
+}
+
+/// What changes at the new positions `starts` make of `size` entries; `counts`
+/// is their memory.
+template <class Exec, class MemorySpace>
+ChangePlan plan_changes(const std::string& label, const Exec& space,
+                        const Kokkos::View<size_type*, MemorySpace>& starts,
+                        size_type size,
+                        Kokkos::View<size_type*, MemorySpace>& counts) {
+  counts = temporary<size_type, MemorySpace>(space, label, "counts",
+                                             size / CountChanges::step + 2);
+  Kokkos::parallel_for(
+      label + "::count_changes",
+      Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>(space, 0,
+                                                              counts.extent(0)),
+      CountChanges{starts.data(), starts.extent(0), counts.data()});
+  return {starts.data(), starts.extent(0), counts.data()};
+}
+
+}  // namespace impl
+
+/// Where the entries of a batch, whose keys ascend, belong in an index: each
+/// behind all that are equal. A batch of upper_bound, and two kernels.
+///
+/// \param label prefix of all labels.
+template <class Exec, class Index, class Keys>
+auto plan_insertions(const std::string& label, const Exec& space,
+                     const Index& index, const Keys& keys) {
+  using Memory = typename Keys::memory_space;
+  PlannedInsertions<Memory> planned;
+  const size_type batch = keys.extent(0);
+  planned.starts =
+      impl::temporary<size_type, Memory>(space, label, "starts", batch);
+  index.upper_bound(space, keys, planned.starts);
+  Kokkos::parallel_for(
+      label + "::start_insertions",
+      Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>(space, 0, batch),
+      StartInsertions{planned.starts.data()});
+  planned.plan = impl::plan_changes(label, space, planned.starts,
+                                    index.size() + batch, planned.counts);
+  return planned;
+}
+
 /// Entries with a batch among them: the entry of change j is new, and between
 /// them come the earlier ones.
 template <class Ref, class Batch, class Entry>
@@ -98,6 +160,47 @@ struct StartErasures {
     gone[j] = sum;
   }
 };
+
+/// The erasures of a sorted batch, and the memory of their plan.
+template <class MemorySpace>
+struct PlannedErasures {
+  Kokkos::View<size_type*, MemorySpace> lower;  ///< first position of each key
+  Kokkos::View<size_type*, MemorySpace> starts, gone;  ///< by StartErasures
+  Kokkos::View<size_type*, MemorySpace> counts;        ///< by CountChanges
+  ChangePlan plan;                                     ///< if some are erased
+  size_type erased = 0;                                ///< entries
+};
+
+/// Which entries of an index have one of the ascending `keys`. A batch of
+/// equal_range, two kernels, and a fence for the number of entries.
+///
+/// \param label prefix of all labels.
+template <class Exec, class Index, class Keys>
+auto plan_erasures(const std::string& label, const Exec& space,
+                   const Index& index, const Keys& keys) {
+  using Memory = typename Keys::memory_space;
+  PlannedErasures<Memory> planned;
+  const size_type batch = keys.extent(0);
+  const auto alloc = [&](const char* what) {
+    return impl::temporary<size_type, Memory>(space, label, what, batch);
+  };
+  planned.lower = alloc("lower");
+  planned.starts = alloc("starts");
+  planned.gone = alloc("gone");
+  const auto upper = alloc("upper");
+  index.equal_range(space, keys, planned.lower, upper);
+  Kokkos::parallel_scan(
+      label + "::start_erasures",
+      Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>(space, 0, batch),
+      StartErasures{planned.lower.data(), upper.data(), planned.starts.data(),
+                    planned.gone.data()},
+      planned.erased);
+  if (planned.erased > 0)
+    planned.plan =
+        impl::plan_changes(label, space, planned.starts,
+                           index.size() - planned.erased, planned.counts);
+  return planned;
+}
 
 /// The entries that stay.
 template <class Ref, class Entry>
@@ -200,6 +303,30 @@ struct UpdateValues {
       entries.set_value(rank, batch.value(j));
   }
 };
+
+/// Gives the entries of an index that have one of the ascending `keys` the
+/// values of a batch: of equal keys, the last. A batch of equal_range, and a
+/// kernel.
+///
+/// \param label prefix of all labels.
+/// \param entries of the index, as kernels see them.
+/// \param batch those whose keys these are.
+template <class Exec, class Index, class Keys, class Ref, class Batch>
+void update_values(const std::string& label, const Exec& space,
+                   const Index& index, const Keys& keys, const Ref& entries,
+                   const Batch& batch) {
+  using Memory = typename Keys::memory_space;
+  const size_type size = keys.extent(0);
+  const auto lower =
+      impl::temporary<size_type, Memory>(space, label, "lower", size);
+  const auto upper =
+      impl::temporary<size_type, Memory>(space, label, "upper", size);
+  index.equal_range(space, keys, lower, upper);
+  Kokkos::parallel_for(
+      label + "::update_values",
+      Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>(space, 0, size),
+      UpdateValues<Ref, Batch>{entries, batch, lower.data(), upper.data()});
+}
 
 }  // namespace kindex::build
 

@@ -266,43 +266,75 @@ Kokkos::View<Row*, typename Exec::memory_space> sort_strings(
   }
 }
 
-/// Writes where strings begin, in the order of `rows`.
-struct PlaceStrings {
+/// Stands for the type of values where the caller gives none.
+struct RowIds {};
+
+/// Ascending strings and their values, as kernels see them.
+template <class Value>
+struct StringEntriesRef {
+  StringsRef strings;
+  Value* values = nullptr;  ///< or null: positions
+  size_type size = 0;       ///< number of strings
+
+  /// String `i`.
+  KOKKOS_FUNCTION Bytes key(size_type i) const { return strings(i); }
+  /// Its value.
+  KOKKOS_FUNCTION Value value(size_type i) const {
+    if constexpr (std::is_integral_v<Value>) {
+      if (values == nullptr) return static_cast<Value>(i);
+    }
+    return values[i];
+  }
+  /// Writes the value of string `i`; they are stored.
+  KOKKOS_FUNCTION void set_value(size_type i, const Value& value) const {
+    values[i] = value;
+  }
+};
+
+/// The caller's strings in the order of `rows`.
+template <class Value, class Given>
+struct GivenStrings {
   StringsRef from;
   RowOrder rows;
+  query::Strided<const Given> given;
+
+  KOKKOS_FUNCTION Entry<Bytes, Value> operator()(size_type i) const {
+    const size_type row = rows(i);
+    if constexpr (std::is_same_v<Given, RowIds>) {
+      return {from(row), static_cast<Value>(row)};
+    } else {
+      return {from(row), static_cast<Value>(given(row))};
+    }
+  }
+};
+
+/// Writes where strings begin that `source` says, `size` of them.
+template <class Source>
+struct PlaceStrings {
+  Source source;
+  size_type size;
   size_type* offsets;
 
   KOKKOS_FUNCTION void operator()(size_type i, size_type& sum,
                                   bool is_final) const {
     if (is_final) offsets[i] = sum;
-    if (i < from.size) sum += from(rows(i)).size;
+    if (i < size) sum += source(i).key.size;
   }
 };
 
-/// Stands for the type of values where the caller gives none.
-struct RowIds {};
-
-/// Copies strings and their values in the order of `rows`.
-template <class Value, class Given>
+/// Copies these strings and their values.
+template <class Value, class Source>
 struct WriteStrings {
-  StringsRef from;
-  RowOrder rows;
-  query::Strided<const Given> given;
+  Source source;
   const size_type* offsets;
   unsigned char* chars;
   Value* values;  ///< or null
 
   KOKKOS_FUNCTION void operator()(size_type i) const {
-    const size_type row = rows(i);
-    const Bytes string = from(row);
-    for (std::uint32_t c = 0; c < string.size; ++c)
-      chars[offsets[i] + c] = string.data[c];
-    if (values == nullptr) return;
-    if constexpr (std::is_same_v<Given, RowIds>) {
-      values[i] = static_cast<Value>(row);
-    } else {
-      values[i] = static_cast<Value>(given(row));
-    }
+    const auto entry = source(i);
+    for (std::uint32_t c = 0; c < entry.key.size; ++c)
+      chars[offsets[i] + c] = entry.key.data[c];
+    if (values != nullptr) values[i] = entry.value;
   }
 };
 
@@ -361,15 +393,33 @@ class Strings {
                           reinterpret_cast<const unsigned char*>(c.data), n};
     if (is_sorted) {
       if (check == Check::on) check_order(label, space, from);
-      copy(label, space, from, RowOrder{}, given,
-           !std::is_same_v<Given, RowIds>);
+      write(label, space, GivenStrings<Value, Given>{from, {}, given}, n,
+            !std::is_same_v<Given, RowIds>);
     } else if (n <= std::numeric_limits<std::uint32_t>::max()) {
       const auto rows = sort_strings<std::uint32_t>(label, space, from);
-      copy(label, space, from, RowOrder::of(rows), given, true);
+      write(label, space,
+            GivenStrings<Value, Given>{from, RowOrder::of(rows), given}, n,
+            true);
     } else {
       const auto rows = sort_strings<std::uint64_t>(label, space, from);
-      copy(label, space, from, RowOrder::of(rows), given, true);
+      write(label, space,
+            GivenStrings<Value, Given>{from, RowOrder::of(rows), given}, n,
+            true);
     }
+  }
+
+  /// The strings that `source` says, with values that are stored. A scan, a
+  /// kernel, and a fence of `space` for the number of chars.
+  ///
+  /// \param label prefix of all labels.
+  /// \param source `Entry<Bytes, Value> source(i)`, ascending.
+  /// \param size how many.
+  template <class Exec, class Source>
+  static Strings from_source(const std::string& label, const Exec& space,
+                             const Source& source, size_type size) {
+    Strings strings;
+    if (size > 0) strings.write(label, space, source, size, true);
+    return strings;
   }
 
   /// The number of strings.
@@ -389,29 +439,69 @@ class Strings {
   /// Their values, or null: positions.
   const Value* values() const { return values_.data(); }
 
+  /// Both.
+  StringEntriesRef<Value> entries() const {
+    return {ref(), values_.data(), size()};
+  }
+
+  /// Where each string begins, and where the last ends.
+  const Kokkos::View<size_type*, MemorySpace>& offsets() const {
+    return offsets_;
+  }
+  /// Their bytes.
+  const Kokkos::View<unsigned char*, MemorySpace>& chars() const {
+    return chars_;
+  }
+
+  /// Has values that are stored, and no copy shares. A kernel, if there were
+  /// none.
+  template <class Exec>
+  void own_values(const std::string& label, const Exec& space) {
+    if (size() == 0 || (values_.extent(0) > 0 && values_.use_count() == 1))
+      return;
+    const Kokkos::View<Value*, MemorySpace> own(
+        Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
+                           label + "::values"),
+        size());
+    Kokkos::parallel_for(
+        label + "::take_values",
+        Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>(space, 0,
+                                                                size()),
+        TakeValues{entries(), own.data()});
+    values_ = own;
+  }
+
  private:
-  template <class Exec, class Given>
-  void copy(const std::string& label, const Exec& space, const StringsRef& from,
-            const RowOrder& rows, query::Strided<const Given> given,
-            bool with_values) {
+  /// Copies values.
+  struct TakeValues {
+    StringEntriesRef<Value> from;
+    Value* to;
+    KOKKOS_FUNCTION void operator()(size_type i) const {
+      to[i] = from.value(i);
+    }
+  };
+
+  template <class Exec, class Source>
+  void write(const std::string& label, const Exec& space, const Source& source,
+             size_type size, bool with_values) {
     using Range = Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>;
     const auto alloc = [&](const char* what) {
       return Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
                                 label + "::" + what);
     };
     offsets_ =
-        Kokkos::View<size_type*, MemorySpace>(alloc("offsets"), from.size + 1);
+        Kokkos::View<size_type*, MemorySpace>(alloc("offsets"), size + 1);
     size_type chars = 0;
-    Kokkos::parallel_scan(label + "::place_strings",
-                          Range(space, 0, from.size + 1),
-                          PlaceStrings{from, rows, offsets_.data()}, chars);
+    Kokkos::parallel_scan(label + "::place_strings", Range(space, 0, size + 1),
+                          PlaceStrings<Source>{source, size, offsets_.data()},
+                          chars);
     chars_ = Kokkos::View<unsigned char*, MemorySpace>(alloc("chars"), chars);
     if (with_values)
-      values_ = Kokkos::View<Value*, MemorySpace>(alloc("values"), from.size);
+      values_ = Kokkos::View<Value*, MemorySpace>(alloc("values"), size);
     Kokkos::parallel_for(
-        label + "::write_strings", Range(space, 0, from.size),
-        WriteStrings<Value, Given>{from, rows, given, offsets_.data(),
-                                   chars_.data(), values_.data()});
+        label + "::write_strings", Range(space, 0, size),
+        WriteStrings<Value, Source>{source, offsets_.data(), chars_.data(),
+                                    values_.data()});
   }
 
   template <class T, class Exec>
