@@ -73,6 +73,12 @@ class Model {
         it->second = entry.second;
     }
   }
+  void insert_or_assign(const Batch& batch) {
+    update(batch);
+    for (std::size_t i = batch.size(); i-- > 0;)
+      if (!std::binary_search(entries.begin(), entries.end(), batch[i], below))
+        insert({batch[i]});
+  }
   std::vector<Key> keys() const {
     std::vector<Key> all;
     for (const auto& entry : entries) all.push_back(entry.first);
@@ -165,6 +171,62 @@ void expect_right_updates(std::uint64_t range) {
 TYPED_TEST(RadixUpdates, UpdateAsAMultimapDoes) {
   expect_right_updates<TypeParam, std::uint32_t, kindex::SoA>(800);
   expect_right_updates<TypeParam, std::int64_t, kindex::AoS>(3000000);
+}
+
+/// Batches of which the last of equal keys wins, against std::map.
+template <class Exec, class Key, class Layout>
+void expect_right_assignments(std::uint64_t range) {
+  kindex::RadixTree<Key, std::uint32_t, typename Exec::memory_space, Layout>
+      index;
+  std::map<Key, std::uint32_t> expected;
+  std::mt19937_64 rng(range);
+  std::uint32_t next = 0;
+  for (int step = 0; step < 50; ++step) {
+    std::vector<Key> keys;
+    std::vector<std::uint32_t> values;
+    const std::size_t size = step % 9 == 8 ? 0 : rng() % 400 + 1;
+    for (std::size_t i = 0; i < size; ++i) {
+      keys.push_back(static_cast<Key>(rng() % range) - Key(range / 2));
+      // Several times, and those that are there.
+      if (i > 0 && rng() % 4 == 0) keys.back() = keys[rng() % i];
+      if (!expected.empty() && rng() % 4 == 0)
+        keys.back() = expected.begin()->first;
+      values.push_back(next++);
+    }
+    const auto device_keys = to_device<Exec>(keys);
+    if (step % 3 == 2) {
+      index.erase(Exec{}, device_keys);
+      for (const Key& key : keys) expected.erase(key);
+    } else {
+      index.insert_or_assign(Exec{}, device_keys, to_device<Exec>(values));
+      for (std::size_t i = 0; i < size; ++i)
+        expected.insert_or_assign(keys[i], values[i]);
+    }
+    Model<Key> model;
+    model.entries.assign(expected.begin(), expected.end());
+    ASSERT_NO_FATAL_FAILURE(expect_same_entries<Exec>(index, model)) << step;
+  }
+  // Of several that are there, all; of what is there only, no new memory.
+  Model<Key> model;
+  model.entries.assign(expected.begin(), expected.end());
+  const auto copy = index;
+  const Key key = expected.begin()->first;
+  const auto one = to_device<Exec>(std::vector<Key>{key});
+  index.insert(Exec{}, one, to_device<Exec>(std::vector<std::uint32_t>{1}));
+  const auto before = index.capacity();
+  index.insert_or_assign(Exec{}, one,
+                         to_device<Exec>(std::vector<std::uint32_t>{2}));
+  EXPECT_EQ(index.capacity(), before);
+  expect_same_entries<Exec>(copy, model);
+  model.insert({{key, 2}});
+  model.update({{key, 2}});
+  expect_same_entries<Exec>(index, model);
+}
+
+TYPED_TEST(RadixUpdates, AssignAsAMapDoes) {
+  expect_right_assignments<TypeParam, std::int32_t, kindex::SoA>(900);
+  expect_right_assignments<TypeParam, std::int64_t, kindex::AoS>(5000000);
+  expect_right_assignments<TypeParam, double, kindex::SoA>(70);
 }
 
 /// Keys of clusters in clusters, so that there are paths, nodes of all forms
@@ -713,11 +775,15 @@ TYPED_TEST(RadixUpdates, MemoryRunsOut) {
     more.push_back(static_cast<Key>(rng()));
     batch.emplace_back(more.back(), i);
   }
+  // And one that is there.
+  more.push_back(keys[4]);
+  batch.emplace_back(keys[4], 2000);
   const auto device_more = to_device<Exec>(more);
   std::vector<std::uint32_t> ids;
   for (const auto& entry : batch) ids.push_back(entry.second);
   const auto device_ids = to_device<Exec>(ids);
-  for (const bool erases : {false, true}) {
+  enum { inserts, assigns, erases };
+  for (const int what : {inserts, assigns, erases}) {
     int failures = 0;
     for (bool failed = true; failed; ++failures) {
       ASSERT_LT(failures, 100);
@@ -725,17 +791,21 @@ TYPED_TEST(RadixUpdates, MemoryRunsOut) {
       for (std::uint32_t i = 0; i < keys.size(); ++i)
         model.insert({{keys[i], i}});
       auto index = tree_of<Exec>(keys);
-      if (erases) {
+      if (what == erases) {
         index.insert(Exec{}, device_more, device_ids);
         model.insert(batch);
       }
       auto changed = model;
-      erases ? changed.erase(batch) : changed.insert(batch);
+      what == erases    ? changed.erase(batch)
+      : what == assigns ? changed.insert_or_assign(batch)
+                        : changed.insert(batch);
       failed = false;
       try {
         const FailingAllocation failing(failures);
-        if (erases) {
+        if (what == erases) {
           index.erase(Exec{}, device_more);
+        } else if (what == assigns) {
+          index.insert_or_assign(Exec{}, device_more, device_ids);
         } else {
           index.insert(Exec{}, device_more, device_ids);
         }
@@ -766,6 +836,8 @@ TYPED_TEST(RadixUpdates, RefusedUpdatesChangeNothing) {
   EXPECT_THROW(index.insert(Exec{}, odd, two), kindex::Error);
   EXPECT_THROW(index.insert(Exec{}, odd, one), kindex::Error);
   EXPECT_THROW(index.update(Exec{}, odd, two), kindex::Error);
+  EXPECT_THROW(index.insert_or_assign(Exec{}, odd, two), kindex::Error);
+  EXPECT_THROW(index.insert_or_assign(Exec{}, odd, one), kindex::Error);
   EXPECT_THROW(index.erase(Exec{}, odd), kindex::Error);
   EXPECT_EQ(index.size(), 3u);
   EXPECT_EQ(lower_bounds<Exec>(index, std::vector<double>{2.5}), (Ranks{2}));

@@ -216,6 +216,19 @@ class RadixTree
   template <class Exec, class Keys, class Values>
   void insert(const Exec& space, const Keys& keys, const Values& values);
 
+  /// Gives all entries whose key equals `keys(i)` the value `values(i)`, and
+  /// inserts an entry with both where there is none; of equal keys in the
+  /// batch, the last one wins: as std::map does.
+  ///
+  /// Cost, fences and memory of an insert and an update together, but for one
+  /// sort and one search; one fence more, for the number of entries that come.
+  ///
+  /// \param space, keys, values as for insert.
+  /// \throws as insert.
+  template <class Exec, class Keys, class Values>
+  void insert_or_assign(const Exec& space, const Keys& keys,
+                        const Values& values);
+
   /// Removes all entries whose key is among `keys`; of others, nothing.
   ///
   /// Otherwise as insert; one fence more, for the number of entries that stay.
@@ -472,6 +485,33 @@ void RadixTree<Key, Value, MemorySpace, Layout>::insert(const Exec& space,
       build::InsertedEntries<typename Storage::Ref, typename Batch::Ref, Entry>{
           entries_.ref(), batch.ref(), planned.plan},
       all, build::RadixInsertions{planned.starts.data(), batch.size()}, staged);
+}
+
+template <class Key, class Value, class MemorySpace, class Layout>
+template <class Exec, class Keys, class Values>
+void RadixTree<Key, Value, MemorySpace, Layout>::insert_or_assign(
+    const Exec& space, const Keys& keys, const Values& values) {
+  using Batch = build::Entries<Key, Value, MemorySpace, SoA>;
+  using Picked = build::PickedEntries<typename Batch::Ref>;
+  const auto batch = Batch::from_unsorted(name(), space, keys, values);
+  if (batch.size() == 0) return;
+  const auto planned =
+      build::plan_assignments(label, space, *this, keys_of(batch), batch.ref());
+  const bool inserts = planned.inserted > 0;
+  const size_type all = size() + planned.inserted;
+  const auto staged = inserts ? staging(space, all) : Staged();
+  entries_.make_room(name(), space, all, 2 * capacity(), block);
+  build::write_values(label, space, entries_.ref(), batch.ref(), planned.lower,
+                      planned.upper);
+  if (!inserts) return;
+  edit(space,
+       build::InsertedEntries<typename Storage::Ref, Picked, Entry>{
+           entries_.ref(), Picked{batch.ref(), planned.places.data()},
+           planned.insertions.plan},
+       all,
+       build::RadixInsertions{planned.insertions.starts.data(),
+                              planned.inserted},
+       staged);
 }
 
 template <class Key, class Value, class MemorySpace, class Layout>

@@ -220,6 +220,43 @@ class StringRadixTree
          size() + batch.size());
   }
 
+  /// Gives all strings that equal string i of the batch value i, and inserts it
+  /// where there is none; of equal strings in the batch, the last one wins: as
+  /// std::map does.
+  ///
+  /// Where all are there, an update; else the cost, fences and memory of an
+  /// insert and an update.
+  ///
+  /// \param space, offsets, chars, values as for insert.
+  /// \throws as insert.
+  template <class Exec, class Offsets, class Chars, class Values>
+  void insert_or_assign(const Exec& space, const Offsets& offsets,
+                        const Chars& chars, const Values& values) {
+    using Picked = build::PickedEntries<EntriesRef>;
+    const auto batch = sorted_batch(
+        space, offsets, chars, query::as_input(query::strided<Exec>(values)));
+    if (batch.size() == 0) return;
+    const auto queries = queries_of(space, batch);
+    const auto planned =
+        build::plan_assignments(label, space, *this, queries, batch.entries());
+    if (planned.inserted > 0) {
+      StringRadixTree changed = *this;
+      changed.edit(space,
+                   build::InsertedEntries<EntriesRef, Picked, Entry>{
+                       strings_.entries(),
+                       Picked{batch.entries(), planned.places.data()},
+                       planned.insertions.plan},
+                   size() + planned.inserted);
+      build::update_values(label, space, changed, queries,
+                           changed.strings_.entries(), batch.entries());
+      *this = std::move(changed);
+    } else {
+      strings_.own_values(label, space);
+      build::write_values(label, space, strings_.entries(), batch.entries(),
+                          planned.lower, planned.upper);
+    }
+  }
+
   /// Removes all strings that are among those given; of others, nothing.
   ///
   /// Otherwise as insert; where nothing is removed, nothing is written. One

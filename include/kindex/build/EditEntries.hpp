@@ -304,6 +304,104 @@ struct UpdateValues {
   }
 };
 
+/// The same for all of a batch whose keys have these bounds.
+///
+/// \param label prefix of all labels.
+template <class Exec, class Ref, class Batch, class Bounds>
+void write_values(const std::string& label, const Exec& space,
+                  const Ref& entries, const Batch& batch, const Bounds& lower,
+                  const Bounds& upper) {
+  Kokkos::parallel_for(
+      label + "::update_values",
+      Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>(space, 0,
+                                                              batch.size),
+      UpdateValues<Ref, Batch>{entries, batch, lower.data(), upper.data()});
+}
+
+/// Lists the entries of a sorted batch whose keys an index does not have, of
+/// equal keys the last, and where they will be.
+template <class Batch>
+struct ListAbsent {
+  Batch batch;
+  const size_type* lower;
+  const size_type* upper;
+  size_type* places;
+  size_type* starts;
+
+  KOKKOS_FUNCTION void operator()(size_type j, size_type& sum,
+                                  bool is_final) const {
+    if (lower[j] < upper[j] ||
+        (j + 1 < batch.size && !(batch.key(j) < batch.key(j + 1))))
+      return;
+    if (is_final) {
+      places[sum] = j;
+      starts[sum] = upper[j] + sum;
+    }
+    ++sum;
+  }
+};
+
+/// Some entries of a batch.
+template <class Batch>
+struct PickedEntries {
+  Batch batch;
+  const size_type* places;
+
+  KOKKOS_FUNCTION decltype(auto) key(size_type i) const {
+    return batch.key(places[i]);
+  }
+  KOKKOS_FUNCTION auto value(size_type i) const {
+    return batch.value(places[i]);
+  }
+};
+
+/// What becomes of a sorted batch that gives entries their value, and inserts
+/// those that are not there; and the memory of its plan.
+template <class MemorySpace>
+struct PlannedAssignments {
+  Kokkos::View<size_type*, MemorySpace> lower, upper;  ///< of all its keys
+  Kokkos::View<size_type*, MemorySpace> places;        ///< of entries to insert
+  PlannedInsertions<MemorySpace> insertions;
+  size_type inserted = 0;  ///< how many these are
+};
+
+/// Which entries of a batch an index has. A batch of equal_range, a scan and a
+/// fence for the number of those that it has not, and a kernel.
+///
+/// \param label prefix of all labels.
+/// \param keys of the batch, ascending.
+/// \param batch the same with values, as kernels see them.
+template <class Exec, class Index, class Keys, class Batch>
+auto plan_assignments(const std::string& label, const Exec& space,
+                      const Index& index, const Keys& keys,
+                      const Batch& batch) {
+  using Memory = typename Keys::memory_space;
+  PlannedAssignments<Memory> planned;
+  const auto alloc = [&](const char* what) {
+    return impl::temporary<size_type, Memory>(space, label, what,
+                                              keys.extent(0));
+  };
+  planned.lower = alloc("lower");
+  planned.upper = alloc("upper");
+  planned.places = alloc("places");
+  const auto starts = alloc("starts");
+  index.equal_range(space, keys, planned.lower, planned.upper);
+  Kokkos::parallel_scan(
+      label + "::list_absent",
+      Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>(space, 0,
+                                                              keys.extent(0)),
+      ListAbsent<Batch>{batch, planned.lower.data(), planned.upper.data(),
+                        planned.places.data(), starts.data()},
+      planned.inserted);
+  planned.insertions.starts = Kokkos::subview(
+      starts, Kokkos::pair<size_type, size_type>(0, planned.inserted));
+  if (planned.inserted > 0)
+    planned.insertions.plan = impl::plan_changes(
+        label, space, planned.insertions.starts,
+        index.size() + planned.inserted, planned.insertions.counts);
+  return planned;
+}
+
 /// Gives the entries of an index that have one of the ascending `keys` the
 /// values of a batch: of equal keys, the last. A batch of equal_range, and a
 /// kernel.
@@ -322,10 +420,7 @@ void update_values(const std::string& label, const Exec& space,
   const auto upper =
       impl::temporary<size_type, Memory>(space, label, "upper", size);
   index.equal_range(space, keys, lower, upper);
-  Kokkos::parallel_for(
-      label + "::update_values",
-      Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>(space, 0, size),
-      UpdateValues<Ref, Batch>{entries, batch, lower.data(), upper.data()});
+  write_values(label, space, entries, batch, lower, upper);
 }
 
 }  // namespace kindex::build
