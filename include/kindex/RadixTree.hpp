@@ -203,9 +203,10 @@ class RadixTree
   /// Cost: the sort (see build::sort_rows), m searches, the entries behind the
   /// first insertion read and written once, in pieces that stay in the cache in
   /// between, the nodes read and written once, and, of those on the ways to new
-  /// entries, what a build costs. Temporary memory: two pieces of 8 MB, that of
-  /// the sort and of the build, and 12 to 16 bytes per node. Fences `space` as
-  /// the constructor does, and once more.
+  /// entries, what a build costs. Temporary memory, which is kept for the next
+  /// batch (scratch_bytes): two pieces of 8 MB, that of the sort, 24 bytes per
+  /// operation, that of the build, and 13 to 17 bytes per node. Fences `space`
+  /// as the constructor does, and once more.
   ///
   /// \param space, keys as for the constructor: m keys.
   /// \param values m values, in the order of the keys.
@@ -269,7 +270,8 @@ class RadixTree
     entries_.make_room(name(), space, entries, entries, block);
   }
 
-  /// Gives back the memory of free room of entries and nodes.
+  /// Gives back the memory of free room of entries and nodes, and what updates
+  /// keep for the next one.
   ///
   /// Cost: what has free room is copied, in one kernel for entries and one copy
   /// for each form of nodes. Where places of nodes among others are free, as
@@ -290,6 +292,7 @@ class RadixTree
       levels_ = Levels(space, "kindex::RadixTree", tree_keys(), size(),
                        leaf_entries_, wide_references_);
     levels_.shrink_to_fit(space);
+    scratch_.clear();
   }
 
   /// The number of entries for which there is memory.
@@ -299,10 +302,14 @@ class RadixTree
   size_type size() const { return entries_.size(); }
 
   /// Bytes that the index holds: data_bytes(), tree_bytes(), and the free room
-  /// that updates leave.
+  /// that updates leave; scratch_bytes() come to it.
   size_type memory_bytes() const {
     return entries_.memory_bytes() + levels_.memory_bytes();
   }
+
+  /// Bytes that updates of this copy of the index have used meanwhile, and
+  /// that the next one uses again: see insert.
+  size_type scratch_bytes() const { return scratch_.memory_bytes(); }
 
   /// Bytes of keys and values, with up to 32 bytes of padding.
   size_type data_bytes() const { return entries_.used_bytes(block); }
@@ -360,8 +367,8 @@ class RadixTree
   /// Makes the tree that of the entries, of which some came or went.
   template <class Exec, class Shift>
   void change(const Exec& space, const Shift& shift) {
-    levels_.change(space, "kindex::RadixTree", tree_keys(), size(),
-                   leaf_entries_, wide_references_, shift);
+    levels_.change(space, label, tree_keys(), size(), leaf_entries_,
+                   wide_references_, shift, &scratch_);
   }
 
   static constexpr const char* label = "kindex::RadixTree";
@@ -386,10 +393,18 @@ class RadixTree
 
   /// Two pieces of at most `slots` entries.
   template <class Exec>
-  static Staged staging(const Exec& space, size_type slots) {
-    return build::impl::temporary<Entry, MemorySpace>(
-        space, label, "staged",
+  Staged staging(const Exec& space, size_type slots) {
+    return scratch_.template take<Entry>(
+        space, std::string(label) + "::staged",
         2 * std::min(piece, Storage::slots(slots, block)));
+  }
+
+  /// The changes of a batch in ascending order, which last as long as that.
+  template <class Batch, class Exec, class... Given>
+  Batch sorted(const Exec& space, const Given&... given) {
+    scratch_.begin(space, std::string(label) + "::scratch");
+    return Batch::from_unsorted(name(), space, given..., build::StorageForm(),
+                                &scratch_);
   }
 
   /// Sorted keys as queries.
@@ -402,6 +417,7 @@ class RadixTree
 
   Storage entries_;
   Levels levels_;
+  build::Scratch<MemorySpace> scratch_;
   size_type leaf_entries_ = RadixTreeOptions().leaf_entries;
   bool wide_references_ = false;
 };
@@ -473,10 +489,10 @@ void RadixTree<Key, Value, MemorySpace, Layout>::insert(const Exec& space,
                                                         const Keys& keys,
                                                         const Values& values) {
   using Batch = build::Entries<Key, Value, MemorySpace, SoA>;
-  const auto batch = Batch::from_unsorted(name(), space, keys, values);
+  const auto batch = sorted<Batch>(space, keys, values);
   if (batch.size() == 0) return;
   const auto planned =
-      build::plan_insertions(label, space, *this, keys_of(batch));
+      build::plan_insertions(label, space, *this, keys_of(batch), &scratch_);
   const size_type all = size() + batch.size();
   const auto staged = staging(space, all);
   entries_.make_room(name(), space, all, 2 * capacity(), block);
@@ -493,10 +509,10 @@ void RadixTree<Key, Value, MemorySpace, Layout>::insert_or_assign(
     const Exec& space, const Keys& keys, const Values& values) {
   using Batch = build::Entries<Key, Value, MemorySpace, SoA>;
   using Picked = build::PickedEntries<typename Batch::Ref>;
-  const auto batch = Batch::from_unsorted(name(), space, keys, values);
+  const auto batch = sorted<Batch>(space, keys, values);
   if (batch.size() == 0) return;
-  const auto planned =
-      build::plan_assignments(label, space, *this, keys_of(batch), batch.ref());
+  const auto planned = build::plan_assignments(
+      label, space, *this, keys_of(batch), batch.ref(), &scratch_);
   const bool inserts = planned.inserted > 0;
   const size_type all = size() + planned.inserted;
   const auto staged = inserts ? staging(space, all) : Staged();
@@ -519,10 +535,10 @@ template <class Exec, class Keys>
 void RadixTree<Key, Value, MemorySpace, Layout>::erase(const Exec& space,
                                                        const Keys& keys) {
   using Batch = build::Entries<Key, std::uint64_t, MemorySpace, SoA>;
-  const auto batch = Batch::from_unsorted(name(), space, keys);
+  const auto batch = sorted<Batch>(space, keys);
   if (batch.size() == 0 || size() == 0) return;
   const auto planned =
-      build::plan_erasures(label, space, *this, keys_of(batch));
+      build::plan_erasures(label, space, *this, keys_of(batch), &scratch_);
   if (planned.erased == 0) return;
   const size_type left = size() - planned.erased;
   const auto staged = staging(space, left);
@@ -542,11 +558,11 @@ void RadixTree<Key, Value, MemorySpace, Layout>::update(const Exec& space,
                                                         const Keys& keys,
                                                         const Values& values) {
   using Batch = build::Entries<Key, Value, MemorySpace, SoA>;
-  const auto batch = Batch::from_unsorted(name(), space, keys, values);
+  const auto batch = sorted<Batch>(space, keys, values);
   if (batch.size() == 0 || size() == 0) return;
   entries_.make_room(name(), space, size(), size(), block);
   build::update_values(label, space, *this, keys_of(batch), entries_.ref(),
-                       batch.ref());
+                       batch.ref(), &scratch_);
 }
 
 /// \cond

@@ -73,26 +73,16 @@ struct PlannedInsertions {
 
 namespace impl {
 
-/// Memory for `size` elements while a batch is edited.
-template <class T, class MemorySpace, class Exec>
-Kokkos::View<T*, MemorySpace> temporary(const Exec& space,
-                                        const std::string& label,
-                                        const char* what, size_type size) {
-  return Kokkos::View<T*, MemorySpace>(
-      Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
-                         label + "::" + what),
-      size);
-}
-
 /// What changes at the new positions `starts` make of `size` entries; `counts`
 /// is their memory.
 template <class Exec, class MemorySpace>
 ChangePlan plan_changes(const std::string& label, const Exec& space,
                         const Kokkos::View<size_type*, MemorySpace>& starts,
                         size_type size,
-                        Kokkos::View<size_type*, MemorySpace>& counts) {
-  counts = temporary<size_type, MemorySpace>(space, label, "counts",
-                                             size / CountChanges::step + 2);
+                        Kokkos::View<size_type*, MemorySpace>& counts,
+                        Scratch<MemorySpace>* scratch) {
+  counts = temporary<size_type>(space, label + "::counts",
+                                size / CountChanges::step + 2, scratch);
   Kokkos::parallel_for(
       label + "::count_changes",
       Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>(space, 0,
@@ -109,19 +99,21 @@ ChangePlan plan_changes(const std::string& label, const Exec& space,
 /// \param label prefix of all labels.
 template <class Exec, class Index, class Keys>
 auto plan_insertions(const std::string& label, const Exec& space,
-                     const Index& index, const Keys& keys) {
+                     const Index& index, const Keys& keys,
+                     Scratch<typename Keys::memory_space>* scratch = nullptr) {
   using Memory = typename Keys::memory_space;
   PlannedInsertions<Memory> planned;
   const size_type batch = keys.extent(0);
   planned.starts =
-      impl::temporary<size_type, Memory>(space, label, "starts", batch);
+      temporary<size_type>(space, label + "::starts", batch, scratch);
   index.upper_bound(space, keys, planned.starts);
   Kokkos::parallel_for(
       label + "::start_insertions",
       Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>(space, 0, batch),
       StartInsertions{planned.starts.data()});
-  planned.plan = impl::plan_changes(label, space, planned.starts,
-                                    index.size() + batch, planned.counts);
+  planned.plan =
+      impl::plan_changes(label, space, planned.starts, index.size() + batch,
+                         planned.counts, scratch);
   return planned;
 }
 
@@ -177,12 +169,13 @@ struct PlannedErasures {
 /// \param label prefix of all labels.
 template <class Exec, class Index, class Keys>
 auto plan_erasures(const std::string& label, const Exec& space,
-                   const Index& index, const Keys& keys) {
+                   const Index& index, const Keys& keys,
+                   Scratch<typename Keys::memory_space>* scratch = nullptr) {
   using Memory = typename Keys::memory_space;
   PlannedErasures<Memory> planned;
   const size_type batch = keys.extent(0);
   const auto alloc = [&](const char* what) {
-    return impl::temporary<size_type, Memory>(space, label, what, batch);
+    return temporary<size_type>(space, label + "::" + what, batch, scratch);
   };
   planned.lower = alloc("lower");
   planned.starts = alloc("starts");
@@ -196,9 +189,9 @@ auto plan_erasures(const std::string& label, const Exec& space,
                     planned.gone.data()},
       planned.erased);
   if (planned.erased > 0)
-    planned.plan =
-        impl::plan_changes(label, space, planned.starts,
-                           index.size() - planned.erased, planned.counts);
+    planned.plan = impl::plan_changes(label, space, planned.starts,
+                                      index.size() - planned.erased,
+                                      planned.counts, scratch);
   return planned;
 }
 
@@ -373,13 +366,13 @@ struct PlannedAssignments {
 /// \param batch the same with values, as kernels see them.
 template <class Exec, class Index, class Keys, class Batch>
 auto plan_assignments(const std::string& label, const Exec& space,
-                      const Index& index, const Keys& keys,
-                      const Batch& batch) {
+                      const Index& index, const Keys& keys, const Batch& batch,
+                      Scratch<typename Keys::memory_space>* scratch = nullptr) {
   using Memory = typename Keys::memory_space;
   PlannedAssignments<Memory> planned;
   const auto alloc = [&](const char* what) {
-    return impl::temporary<size_type, Memory>(space, label, what,
-                                              keys.extent(0));
+    return temporary<size_type>(space, label + "::" + what, keys.extent(0),
+                                scratch);
   };
   planned.lower = alloc("lower");
   planned.upper = alloc("upper");
@@ -398,7 +391,7 @@ auto plan_assignments(const std::string& label, const Exec& space,
   if (planned.inserted > 0)
     planned.insertions.plan = impl::plan_changes(
         label, space, planned.insertions.starts,
-        index.size() + planned.inserted, planned.insertions.counts);
+        index.size() + planned.inserted, planned.insertions.counts, scratch);
   return planned;
 }
 
@@ -412,13 +405,13 @@ auto plan_assignments(const std::string& label, const Exec& space,
 template <class Exec, class Index, class Keys, class Ref, class Batch>
 void update_values(const std::string& label, const Exec& space,
                    const Index& index, const Keys& keys, const Ref& entries,
-                   const Batch& batch) {
-  using Memory = typename Keys::memory_space;
+                   const Batch& batch,
+                   Scratch<typename Keys::memory_space>* scratch = nullptr) {
   const size_type size = keys.extent(0);
   const auto lower =
-      impl::temporary<size_type, Memory>(space, label, "lower", size);
+      temporary<size_type>(space, label + "::lower", size, scratch);
   const auto upper =
-      impl::temporary<size_type, Memory>(space, label, "upper", size);
+      temporary<size_type>(space, label + "::upper", size, scratch);
   index.equal_range(space, keys, lower, upper);
   write_values(label, space, entries, batch, lower, upper);
 }

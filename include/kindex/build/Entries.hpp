@@ -223,14 +223,17 @@ class Entries {
   }
   ~Entries() = default;
 
-  // For all of them: `name` of the index, for labels and messages.
+  // For all of them: `name` of the index, for labels and messages; `scratch`,
+  // where entries are for one batch, memory for them and for the sort.
 
   /// Sorts `keys` stably; values are row ids.
   template <class Exec, class Keys>
   static Entries from_unsorted(const char* name, const Exec& space,
-                               const Keys& keys, const StorageForm& form = {}) {
+                               const Keys& keys, const StorageForm& form = {},
+                               Scratch<MemorySpace>* scratch = nullptr) {
     check_row_ids<Value>(name, keys.extent(0));
-    return sorted_by_key(name, space, input<Exec>(keys), row_ids(), form);
+    return sorted_by_key(name, space, input<Exec>(keys), row_ids(), form,
+                         scratch);
   }
 
   /// Sorts `keys` stably, and `values` with them.
@@ -238,10 +241,12 @@ class Entries {
   requires Kokkos::is_view_v<Values>
   static Entries from_unsorted(const char* name, const Exec& space,
                                const Keys& keys, const Values& values,
-                               const StorageForm& form = {}) {
+                               const StorageForm& form = {},
+                               Scratch<MemorySpace>* scratch = nullptr) {
     check_value_count(name, keys.extent(0), values.extent(0));
     return sorted_by_key(name, space, input<Exec>(keys),
-                         query::as_input(query::strided<Exec>(values)), form);
+                         query::as_input(query::strided<Exec>(values)), form,
+                         scratch);
   }
 
   /// Copies ascending `keys`; values are row ids.
@@ -347,21 +352,19 @@ class Entries {
  private:
   template <class Exec>
   Entries(const char* name, const Exec& space, size_type entries,
-          bool with_values, const StorageForm& form)
+          bool with_values, const StorageForm& form,
+          Scratch<MemorySpace>* scratch = nullptr)
       : size_(entries) {
     const size_type size =
         entries == 0 ? 0 : Order::front + slots(entries, form) + Order::back;
-    const auto alloc = [&](const char* what) {
-      return Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
-                                std::string("kindex::") + name + "::" + what);
-    };
+    const std::string label = std::string("kindex::") + name + "::";
     if constexpr (is_soa) {
-      keys_ = Kokkos::View<Key*, MemorySpace>(alloc("keys"), size);
+      keys_ = temporary<Key>(space, label + "keys", size, scratch);
       if (with_values)
-        values_ = Kokkos::View<Value*, MemorySpace>(alloc("values"), size);
+        values_ = temporary<Value>(space, label + "values", size, scratch);
     } else {
       pairs_ =
-          Kokkos::View<Entry<Key, Value>*, MemorySpace>(alloc("entries"), size);
+          temporary<Entry<Key, Value>>(space, label + "entries", size, scratch);
     }
     // Before the first write decides of which size pages are.
     if (form.pages == Pages::huge)
@@ -424,19 +427,22 @@ class Entries {
   static Entries sorted_by_key(const char* name, const Exec& space,
                                query::Strided<const Key> keys,
                                query::Strided<const Given> values,
-                               const StorageForm& form) {
+                               const StorageForm& form,
+                               Scratch<MemorySpace>* scratch) {
     check_keys(name, space, keys, false);
     constexpr size_type most = std::numeric_limits<std::uint32_t>::max();
-    return keys.size <= most
-               ? sorted_by_key<std::uint32_t>(name, space, keys, values, form)
-               : sorted_by_key<std::uint64_t>(name, space, keys, values, form);
+    return keys.size <= most ? sorted_by_key<std::uint32_t>(
+                                   name, space, keys, values, form, scratch)
+                             : sorted_by_key<std::uint64_t>(
+                                   name, space, keys, values, form, scratch);
   }
 
   template <class Row, class Exec, class Given>
   static Entries sorted_by_key(const char* name, const Exec& space,
                                query::Strided<const Key> keys,
                                query::Strided<const Given> values,
-                               const StorageForm& form) {
+                               const StorageForm& form,
+                               Scratch<MemorySpace>* scratch) {
     if (keys.size == 0) return Entries();
     constexpr bool rows_can_be_values =
         is_soa && std::is_same_v<Order, AscendingOrder> &&
@@ -445,8 +451,9 @@ class Entries {
     const bool rows_are_values = rows_can_be_values && values.data == nullptr &&
                                  form.pages == Pages::ordinary;
     const auto rows =
-        sort_rows<Row>(std::string("kindex::") + name, space, keys);
-    Entries entries(name, space, keys.size, !rows_are_values, form);
+        sort_rows<Row>(std::string("kindex::") + name, space, keys,
+                       scratch_in<typename Exec::memory_space>(scratch));
+    Entries entries(name, space, keys.size, !rows_are_values, form, scratch);
     entries.write(name, space, keys, RowOrder::of(rows), values);
     if constexpr (rows_can_be_values) {
       if (rows_are_values) entries.values_ = rows;

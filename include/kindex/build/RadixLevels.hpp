@@ -669,14 +669,16 @@ class RadixLevels {
   /// there are no nodes: all entries are one leaf, which is right for any keys.
   ///
   /// \param space, label, keys, entries, most, wide as for the constructor.
+  /// \param scratch memory for what is needed meanwhile, or null.
   template <class Exec, class Keys>
   void rebuild(const Exec& space, const std::string& label, const Keys& keys,
-               size_type entries, size_type most, bool wide) {
+               size_type entries, size_type most, bool wide,
+               Scratch<MemorySpace>* scratch = nullptr) {
     has_many_nodes_ = false;
     if (!wide && entries < query::RadixChild<std::uint32_t>::rank_end) {
-      build<std::uint32_t>(space, label, keys, entries, most);
+      build<std::uint32_t>(space, label, keys, entries, most, scratch);
     } else {
-      build<std::uint64_t>(space, label, keys, entries, most);
+      build<std::uint64_t>(space, label, keys, entries, most, scratch);
     }
   }
 
@@ -694,10 +696,11 @@ class RadixLevels {
   /// \param space, label, keys, entries, most, wide as for rebuild, after the
   ///   change.
   /// \param shift RadixInsertions or RadixErasures.
+  /// \param scratch as for rebuild.
   template <class Exec, class Keys, class Shift>
   void change(const Exec& space, const std::string& label, const Keys& keys,
-              size_type entries, size_type most, bool wide,
-              const Shift& shift) {
+              size_type entries, size_type most, bool wide, const Shift& shift,
+              Scratch<MemorySpace>* scratch = nullptr) {
     constexpr size_type end = query::RadixChild<std::uint32_t>::rank_end;
     const bool has_nodes =
         is_wide_ ? !query::RadixChild<std::uint64_t>::of(root_).is_leaf()
@@ -706,11 +709,11 @@ class RadixLevels {
     for (const size_type count : counts_) nodes += count;
     if (!has_nodes || shift.changes > 4 * nodes ||
         is_wide_ != (wide || entries >= end || has_many_nodes_)) {
-      rebuild(space, label, keys, entries, most, wide);
+      rebuild(space, label, keys, entries, most, wide, scratch);
     } else if (is_wide_) {
-      build<std::uint64_t>(space, label, keys, entries, most, &shift);
+      build<std::uint64_t>(space, label, keys, entries, most, scratch, &shift);
     } else {
-      build<std::uint32_t>(space, label, keys, entries, most, &shift);
+      build<std::uint32_t>(space, label, keys, entries, most, scratch, &shift);
     }
   }
 
@@ -785,7 +788,8 @@ class RadixLevels {
 
   template <class Word, class Exec, class Keys, class Shift = NoShift>
   void build(const Exec& space, const std::string& label, const Keys& keys,
-             size_type entries, size_type most, const Shift* shift = nullptr);
+             size_type entries, size_type most, Scratch<MemorySpace>* scratch,
+             const Shift* shift = nullptr);
 
   /// Which places new nodes take, and what is gone.
   template <class Word>
@@ -801,7 +805,8 @@ class RadixLevels {
   Vacancies<Word> survey(
       const Exec& space, const std::string& label, const Keys& keys,
       size_type most, const Shift& shift,
-      const std::array<size_type, query::radix_kinds>& places);
+      const std::array<size_type, query::radix_kinds>& places,
+      Scratch<MemorySpace>* scratch);
 
   template <class Word>
   RadixArenas<Prefix, Word> arenas() const {
@@ -859,8 +864,8 @@ template <class Word, class Exec, class Keys, class Shift>
 auto RadixLevels<Prefix, MemorySpace>::survey(
     const Exec& space, const std::string& label, const Keys& keys,
     size_type most, const Shift& shift,
-    const std::array<size_type, query::radix_kinds>& places)
-    -> Vacancies<Word> {
+    const std::array<size_type, query::radix_kinds>& places,
+    Scratch<MemorySpace>* scratch) -> Vacancies<Word> {
   using Range = Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>;
   for (int k = 0; k < query::radix_kinds; ++k)
     if (arenas_[k].use_count() > 1)
@@ -874,12 +879,10 @@ auto RadixLevels<Prefix, MemorySpace>::survey(
     of_forms.begin[k] = count;
     count += places[k];
   }
-  const auto alloc = [&](const char* what) {
-    return Kokkos::view_alloc(space, Kokkos::WithoutInitializing, label + what);
-  };
-  const Kokkos::View<size_type*, MemorySpace> deltas(alloc("::deltas"), count);
-  const Kokkos::View<RadixPlaceState*, MemorySpace> states(alloc("::states"),
-                                                           count);
+  const auto deltas =
+      temporary<size_type>(space, label + "::deltas", count, scratch);
+  const auto states =
+      temporary<RadixPlaceState>(space, label + "::states", count, scratch);
   Kokkos::parallel_for(
       label + "::shift_nodes", Range(space, 0, count),
       ShiftRadixNodes<Word, Keys, Shift>{all, of_forms, keys, shift, most,
@@ -906,9 +909,9 @@ auto RadixLevels<Prefix, MemorySpace>::survey(
              ShiftRadixRanks<query::RadixRanks<Prefix, Word>>{});
 
   Vacancies<Word> found;
-  found.free = Kokkos::View<Word*, MemorySpace>(alloc("::free_places"), count);
-  const Kokkos::View<RadixSurvey*, MemorySpace> before(alloc("::surveys"),
-                                                       query::radix_kinds);
+  found.free = temporary<Word>(space, label + "::free_places", count, scratch);
+  const auto before = temporary<RadixSurvey>(space, label + "::surveys",
+                                             query::radix_kinds, scratch);
   RadixSurvey total;
   Kokkos::parallel_scan(
       label + "::list_places", Range(space, 0, count),
@@ -940,6 +943,7 @@ void RadixLevels<Prefix, MemorySpace>::build(const Exec& space,
                                              const std::string& label,
                                              const Keys& keys,
                                              size_type entries, size_type most,
+                                             Scratch<MemorySpace>* scratch,
                                              const Shift* shift) {
   using Child = query::RadixChild<Word>;
   constexpr bool changes = !std::is_same_v<Shift, NoShift>;
@@ -957,7 +961,7 @@ void RadixLevels<Prefix, MemorySpace>::build(const Exec& space,
   using Range = Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>;
   Vacancies<Word> vacancies;
   if constexpr (changes) {
-    vacancies = survey<Word>(space, label, keys, most, *shift, places);
+    vacancies = survey<Word>(space, label, keys, most, *shift, places, scratch);
     for (int k = 0; k < query::radix_kinds; ++k)
       counts[k] -= vacancies.freed[k];
     singles -= vacancies.singles;
@@ -969,14 +973,10 @@ void RadixLevels<Prefix, MemorySpace>::build(const Exec& space,
     size_type size() const { return records.extent(0); }
   };
   const auto level_of = [&](size_type count) {
-    const auto alloc = [&](const char* what) {
-      return Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
-                                label + what);
-    };
-    Level level;
-    level.records = decltype(level.records)(alloc("::level"), count);
-    level.fresh = decltype(level.fresh)(alloc("::level_of_fresh"), 8 * count);
-    return level;
+    return Level{
+        temporary<RadixRecord>(space, label + "::level", count, scratch),
+        temporary<std::uint32_t>(space, label + "::level_of_fresh", 8 * count,
+                                 scratch)};
   };
   const auto kernel_of = [&](const Level& level) {
     return RadixLevelKernel<Exec, Word, Keys>{
@@ -1020,9 +1020,10 @@ void RadixLevels<Prefix, MemorySpace>::build(const Exec& space,
     counts[k] += fresh - above.freed[k];
     if (sizeof(Word) == 4 && places[k] > Child::most_nodes) {
       // There may be fewer without free places.
-      if (changes) return rebuild(space, label, keys, entries, most, false);
+      if (changes)
+        return rebuild(space, label, keys, entries, most, false, scratch);
       has_many_nodes_ = true;
-      return build<std::uint64_t>(space, label, keys, entries, most);
+      return build<std::uint64_t>(space, label, keys, entries, most, scratch);
     }
   }
   for (int k = 0; k < query::radix_kinds; ++k) {

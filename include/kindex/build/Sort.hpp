@@ -7,6 +7,7 @@
 /// unsorted input.
 
 #include <kindex/Key.hpp>
+#include <kindex/build/Scratch.hpp>
 #include <kindex/query/Strided.hpp>
 
 #include <Kokkos_Sort.hpp>
@@ -73,22 +74,19 @@ struct TakeRows {
 /// \param label prefix of all labels.
 template <class Row, class Exec, class Key>
 Kokkos::View<Row*, typename Exec::memory_space> sort_rows(
-    const std::string& label, const Exec& space,
-    query::Strided<const Key> keys) {
+    const std::string& label, const Exec& space, query::Strided<const Key> keys,
+    Scratch<typename Exec::memory_space>* scratch = nullptr) {
   using Memory = typename Exec::memory_space;
   using Bits = typename KeyTraits<Key>::bits_type;
   using Entry = SortEntry<Bits, Row>;
   using Range = Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>;
-  const auto alloc = [&](const char* what) {
-    return Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
-                              label + "::sort::" + what);
-  };
 #ifdef KOKKOS_ENABLE_CUDA
   if constexpr (std::is_same_v<Exec, Kokkos::Cuda>) {
-    return cuda::sort_rows<Row>(label, space, keys);
+    return cuda::sort_rows<Row>(label, space, keys, scratch);
   }
 #endif
-  const Kokkos::View<Entry*, Memory> entries(alloc("entries"), keys.size);
+  const auto entries = temporary<Entry, Memory>(
+      space, label + "::sort::entries", keys.size, scratch);
   Kokkos::parallel_for(label + "::sort::make_entries",
                        Range(space, 0, keys.size),
                        MakeEntries<Key, Row>{keys, entries.data()});
@@ -99,7 +97,8 @@ Kokkos::View<Row*, typename Exec::memory_space> sort_rows(
   } else {
     Kokkos::sort(space, entries);
   }
-  const Kokkos::View<Row*, Memory> rows(alloc("rows"), keys.size);
+  const auto rows =
+      temporary<Row, Memory>(space, label + "::sort::rows", keys.size, scratch);
   Kokkos::parallel_for(label + "::sort::take_rows", Range(space, 0, keys.size),
                        TakeRows<Bits, Row>{entries.data(), rows.data()});
   return rows;

@@ -10,6 +10,7 @@
 #ifdef KOKKOS_ENABLE_CUDA
 
 #include <kindex/Key.hpp>
+#include <kindex/build/Scratch.hpp>
 #include <kindex/query/Strided.hpp>
 
 #include <string>
@@ -44,17 +45,18 @@ void sort_pairs(const Kokkos::Cuda& space, void* temporary,
 template <class Row, class Key>
 Kokkos::View<Row*, Kokkos::CudaSpace> sort_rows(
     const std::string& label, const Kokkos::Cuda& space,
-    query::Strided<const Key> keys) {
+    query::Strided<const Key> keys,
+    build::Scratch<Kokkos::CudaSpace>* scratch = nullptr) {
   using Bits = typename KeyTraits<Key>::bits_type;
   using Memory = Kokkos::CudaSpace;
-  const auto alloc = [&](const char* what) {
-    return Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
-                              label + "::sort::" + what);
+  const auto array = [&]<class T>(T, const char* what, size_type size) {
+    return build::temporary<T, Memory>(space, label + "::sort::" + what, size,
+                                       scratch);
   };
-  const Kokkos::View<Bits*, Memory> bits(alloc("bits"), keys.size);
-  const Kokkos::View<Bits*, Memory> sorted(alloc("sorted_bits"), keys.size);
-  const Kokkos::View<Row*, Memory> input(alloc("input_rows"), keys.size);
-  const Kokkos::View<Row*, Memory> rows(alloc("rows"), keys.size);
+  const auto bits = array(Bits{}, "bits", keys.size);
+  const auto sorted = array(Bits{}, "sorted_bits", keys.size);
+  const auto input = array(Row{}, "input_rows", keys.size);
+  const auto rows = array(Row{}, "rows", keys.size);
   Kokkos::parallel_for(
       label + "::sort::make_pairs",
       Kokkos::RangePolicy<Kokkos::Cuda, Kokkos::IndexType<size_type>>(
@@ -63,7 +65,7 @@ Kokkos::View<Row*, Kokkos::CudaSpace> sort_rows(
   std::size_t bytes = 0;
   sort_pairs(space, nullptr, bytes, bits.data(), sorted.data(), input.data(),
              rows.data(), keys.size);
-  const Kokkos::View<std::byte*, Memory> temporary(alloc("temporary"), bytes);
+  const auto temporary = array(std::byte{}, "temporary", bytes);
   sort_pairs(space, temporary.data(), bytes, bits.data(), sorted.data(),
              input.data(), rows.data(), keys.size);
   return rows;
