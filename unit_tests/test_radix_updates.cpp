@@ -663,6 +663,10 @@ TYPED_TEST(RadixUpdates, RoomIsUsedAgainAndDoubles) {
   // Room that is reserved lasts.
   index.reserve(Exec{}, 5000);
   EXPECT_EQ(index.capacity(), 5000u);
+  // Nodes have as much in proportion, and their copies answer the same.
+  EXPECT_GE(index.levels().memory_bytes() + 6,
+            index.tree_bytes() * 5000 / index.size());
+  expect_same_entries<Exec>(index, model);
   for (int i = 0; i < 4; ++i) insert(700);
   EXPECT_EQ(index.capacity(), 5000u);
   // A copy keeps its memory, and what is in it.

@@ -250,11 +250,12 @@ class RadixTree
   void update(const Exec& space, const Keys& keys, const Values& values);
 
   /// Has room for `entries` entries, which no copy shares, so that updates
-  /// allocate no memory for entries until there are more. Nodes have the room
-  /// that they had at their most.
+  /// allocate no memory for entries until there are more; and for nodes in the
+  /// proportion of those that there are to their entries.
   ///
-  /// Cost: if there is less room, that memory, and one kernel that copies the
-  /// entries. Less than what there is changes nothing.
+  /// Cost: if there is less room, that memory, one kernel that copies the
+  /// entries, and a copy for each form of nodes. Less than what there is
+  /// changes nothing.
   ///
   /// \param space an instance that can access the index's memory.
   /// \param entries how many there will be, with those that there are.
@@ -268,6 +269,9 @@ class RadixTree
       impl::fail("kindex::RadixTree::reserve", "entries is ", entries,
                  ", more than ", most);
     entries_.make_room(name(), space, entries, entries, block);
+    if (size() > 0 && entries > size())
+      levels_.reserve(
+          space, static_cast<double>(entries) / static_cast<double>(size()));
   }
 
   /// Gives back the memory of free room of entries and nodes, and what updates

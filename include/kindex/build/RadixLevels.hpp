@@ -735,6 +735,20 @@ class RadixLevels {
     return bytes;
   }
 
+  /// Has room for `times` as many nodes of each form as there are. Arenas that
+  /// are too small are copied.
+  template <class Exec>
+  void reserve(const Exec& space, double times) {
+    for (int k = 0; k < query::radix_kinds; ++k) {
+      const size_type used =
+          places_[k] * bytes_of(static_cast<query::RadixKind>(k));
+      const auto wanted =
+          static_cast<size_type>(times * static_cast<double>(used));
+      if (arenas_[k].extent(0) < wanted)
+        arenas_[k] = moved(space, arenas_[k], used, wanted);
+    }
+  }
+
   /// Leaves no free room in the arenas, behind the last places of nodes.
   template <class Exec>
   void shrink_to_fit(const Exec& space) {

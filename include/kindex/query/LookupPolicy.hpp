@@ -171,7 +171,9 @@ class LookupSettings {
 ///   on pairs from 512 MiB with keys up to 4 bytes or narrow nodes, and
 ///   otherwise where all pivots are whole and nodes are narrow or keys take 512
 ///   MiB; on RadixTree for values apart, and with nodes from 48 MiB;
-/// - nothing pinned: what is at the top stays in a GPU's caches anyway;
+/// - nothing pinned: what is at the top stays in a GPU's caches anyway. (On
+///   RadixTree, PinnedTop answers 1.13 times as many lookups of ISBNs, as many
+///   of random keys and 0.86 to 0.97 times as many of dense ones, on an H200.)
 /// - nothing that needs a promise.
 ///
 /// What changes the kernel itself is part of the policy's type, as in the
