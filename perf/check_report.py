@@ -31,13 +31,14 @@ def hits(index, number, gigabytes):
                      hits_per_second=float(number), batch_us=16.0)
 
 
-def report(*runs):
+def report(*runs, gpus=()):
     with tempfile.TemporaryDirectory() as folder:
         paths = []
         for number, benchmarks in enumerate(runs):
             paths.append(os.path.join(folder, f"made_up_{number}.json"))
             with open(paths[-1], "w", encoding="utf-8") as file:
-                json.dump({"context": {"date": "", "spaces": "Cuda"},
+                gpu = {"gpu": gpus[number]} if gpus else {}
+                json.dump({"context": {"date": "", "spaces": "Cuda", **gpu},
                            "benchmarks": benchmarks}, file)
         page = os.path.join(folder, "report.html")
         subprocess.run([sys.executable, os.path.join(HERE, "report.py"),
@@ -212,6 +213,9 @@ bounds = report(plain + [point("learned_index", 4096, 3)] + [
 without, full = report(plain), report(plain + variants)
 again = [benchmark("copy", "limit", 1 << 20, "", GB_per_s=50.0)]
 merged = report(plain, again)
+two_machines = report(plain, [point(r["name"].split("/")[1], 4096, 6) for r in
+                              plain if r["name"].startswith("lower_bound/")],
+                      gpus=("NVIDIA A", "NVIDIA B"))
 throughput = full[full.index(">Throughput<"):full.index(">Range queries against")]
 
 checks = {
@@ -345,6 +349,10 @@ checks = {
     "plain indexes stay above": "sorted_array" in throughput,
     "ablations stay apart": "pinned" not in throughput
                             and "eytzinger" not in throughput,
+    "machines stay apart": row(two_machines, "sorted_array", "Cuda, A",
+                               "u32 uniform")
+        and row(two_machines, "sorted_array", "Cuda, B", "u32 uniform")
+        and "Cuda, " not in merged,
     "the best is marked": row(full, "sorted_array", "plain", "*2", "1"),
     "by column": row(full, "sorted_array", "fixed, pinned 10", "1", "*3"),
     "combinations": row(full, "sorted_array", "fixed, pinned 16 kib, "

@@ -29,6 +29,11 @@ HOST_SPACES = {"OpenMP", "Serial", "Threads", "HPX"}
 # ---- results -----------------------------------------------------------------
 
 
+def is_host(space):
+    """Of a space that may be followed by its machine."""
+    return space.split(",")[0] in HOST_SPACES
+
+
 @dataclass
 class Result:
     """One benchmark: the parts of its name, and its counters."""
@@ -44,7 +49,7 @@ class Result:
 
     @property
     def on_gpu(self):
-        return self.space not in HOST_SPACES
+        return not is_host(self.space)
 
     @property
     def transfers(self):
@@ -86,8 +91,15 @@ def parse(benchmark, source):
     return Result(*parts[:4], n, tags, counters, source)
 
 
+def machine_of(context):
+    """Where a file was recorded: its GPU, or else its processor."""
+    return context.get("gpu", "").replace("NVIDIA ", "") or " × ".join(
+        str(context[key]) for key in ("host_threads", "cpu") if key in context)
+
+
 def load(paths):
-    """Results, contexts by file, and names of benchmarks that failed."""
+    """Results, contexts by file, and names of benchmarks that failed. Where
+    there are several machines, spaces are named after theirs."""
     results, contexts, failed = {}, {}, []
     for path in paths:
         with open(path, encoding="utf-8") as file:
@@ -106,8 +118,12 @@ def load(paths):
             repetitions.sort(key=lambda b: b["real_time"])
             # Later files add to or replace earlier ones. Copy bandwidth is
             # what results of the same file are compared with.
-            key = (name, path) if name.startswith("copy/") else name
+            key = (name, path if name.startswith("copy/")
+                   else machine_of(contexts[path]))
             results[key] = parse(repetitions[len(repetitions) // 2], path)
+    if len({machine_of(context) for context in contexts.values()}) > 1:
+        for r in results.values():
+            r.space += ", " + machine_of(contexts[r.source])
     return list(results.values()), contexts, failed
 
 
@@ -405,7 +421,7 @@ def metric_figure(results, palette, name, metric, label, scale=1.0, text=si,
             points = limit_points((r for r in members if r.space == space),
                                   scale)
             if limits and points:
-                gpu = space not in HOST_SPACES
+                gpu = not is_host(space)
                 lines.draw(ax, points, "limit", gpu,
                            f"one-sector limit · {space}", linewidth=1.2, marker="_" if len(points) == 1 else "",
                            markersize=14)
@@ -813,7 +829,7 @@ def update_figure(cells, crossings):
                 continue
             lines.draw(ax, [(batch, c["items_per_second"])
                             for batch, c in points.items()], method,
-                       space not in HOST_SPACES, method, markersize=4.5)
+                       not is_host(space), method, markersize=4.5)
             values += [c["items_per_second"] for c in points.values()]
             sizes += points
             if method == "synchronised":
