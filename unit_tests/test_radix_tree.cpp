@@ -517,7 +517,7 @@ void expect_right_prefixes() {
     EXPECT_EQ(lower_bounds<Exec>(index, prefixes), lower);
     EXPECT_EQ(upper_bounds<Exec>(index, prefixes), upper);
     const auto device_prefixes = to_device<Exec>(prefixes);
-    const auto hits = index.range(Exec{}, device_prefixes, device_prefixes);
+    const auto hits = index.prefix_range(Exec{}, device_prefixes);
     const auto values = to_host(hits.values);
     const auto offsets = to_host(hits.offsets);
     const auto matches = filled<PrefixMatch, Exec>(queries.size());

@@ -138,7 +138,7 @@ void expect_right_answers(const std::string& name, const Strings& strings,
   index.equal_range(Exec{}, device_prefixes, got_lower, got_upper);
   EXPECT_EQ(to_host(got_lower), first);
   EXPECT_EQ(to_host(got_upper), last);
-  const auto hits = index.range(Exec{}, device_prefixes, device_prefixes);
+  const auto hits = index.prefix_range(Exec{}, device_prefixes);
   const auto reverse =
       index.reverse_range(Exec{}, device_prefixes, device_prefixes);
   const auto offsets = to_host(hits.offsets);

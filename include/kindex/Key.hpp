@@ -196,7 +196,7 @@ struct KeyTraits<Key128> {
   KOKKOS_FUNCTION static bool is_nan(Key128) { return false; }
 };
 
-/// All keys that begin with the same bits, as a query: `range(space, prefixes,
+/// All keys that begin with the same bits, as a query: `prefix_range(space,
 /// prefixes)` gives the entries whose keys have the prefix (an IPv6 network
 /// among addresses that are Key128), `count` and `equal_range` how many and
 /// which ranks. A key's bits are those of its representation in memory, the

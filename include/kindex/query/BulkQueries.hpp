@@ -267,6 +267,21 @@ class BulkQueries {
     materialise(space, lo, hi, policy, true, hits);
   }
 
+  /// The entries whose keys begin as `prefixes(i)` says: `range` from that to
+  /// that.
+  ///
+  /// \param space, rest as for range, in all of its forms.
+  /// \param prefixes a View of Prefix.
+  /// \throws Error as range.
+  template <class Space, class Prefixes, class... Rest>
+  auto prefix_range(const Space& space, const Prefixes& prefixes,
+                    Rest&&... rest) const {
+    static_assert(
+        std::is_same_v<typename Prefixes::non_const_value_type, Prefix<Key>>,
+        "kindex: prefix_range takes a View of Prefix<Key>");
+    return range(space, prefixes, prefixes, std::forward<Rest>(rest)...);
+  }
+
   /// The same hits as `range`, each query's in descending order of keys, equal
   /// keys in the reverse order of the input. The same cost.
   ///

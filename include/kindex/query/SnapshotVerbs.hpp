@@ -62,6 +62,11 @@ class SnapshotVerbs {
   auto range(Arguments&&... arguments) const {
     return now().range(std::forward<Arguments>(arguments)...);
   }
+  /// As BulkQueries::prefix_range.
+  template <class... Arguments>
+  auto prefix_range(Arguments&&... arguments) const {
+    return now().prefix_range(std::forward<Arguments>(arguments)...);
+  }
   /// As BulkQueries::reverse_range.
   template <class... Arguments>
   auto reverse_range(Arguments&&... arguments) const {
