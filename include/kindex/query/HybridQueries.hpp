@@ -385,11 +385,13 @@ struct HybridBucket {
 
 /// Runs `verb`, whose Views the host can access, on an index whose entries are
 /// there, too, and whose search order `router` is where `space` searches:
-/// bucket by bucket, one kernel there and one on the host. Returns when all is
-/// done. Moves the queries to the device (once where ranges begin and end at
-/// the same) and 4 bytes per probe back. Where the host does the first levels,
-/// one or two kernels more on either side, and 4 bytes more per probe to the
-/// device.
+/// bucket by bucket, one kernel there and one on the host: unless the options
+/// of HostBatches say otherwise, two in flight of at most 2^20 queries, or,
+/// where the device copies queries by itself, three of as many as HostBatches
+/// says. Returns when all is done. Moves the queries to the device (once where
+/// ranges begin and end at the same) and 4 bytes per probe back. Where the host
+/// does the first levels, one or two kernels more on either side, and 4 bytes
+/// more per probe to the device.
 ///
 /// \param space an instance of the device, or HostBatches.
 /// \param head HybridHead or NoHead.
@@ -413,7 +415,10 @@ void run_hybrid(const std::string& label, const Space& space,
                                          Verb::probes * sizeof(std::uint32_t));
   if (!divided.is_divided()) batch.source = asked.template source<Exec>();
   // The host's part is the longest anyway, and has more of the cache so.
-  if (batch.source == nullptr) batch.buffers = 2;
+  if (batch.source == nullptr) {
+    batch.buffers = 2;
+    batch.bucket_size = std::min(batch.bucket_size, size_type{1} << 20);
+  }
   const Host host;
   const auto& place = impl::pipeline_for(space);
   place.pipeline().run(

@@ -7,6 +7,8 @@
 
 #include <kindex/Types.hpp>
 
+#include <algorithm>
+
 namespace kindex {
 
 /// How the searches of a hybrid tree are divided: the host follows the topmost
@@ -26,8 +28,9 @@ namespace query {
 
 /// The division of least cost of searches through `height` levels, if cost has
 /// one minimum: level by level until it grows, then halving the step to both
-/// sides five times. None at all unless that saves 3 %: costs are measured, and
-/// the least of many is too good by chance.
+/// sides five times. None at all unless that saves 3 %, asked again in the end:
+/// costs are measured, the first are too high, and the least of many is too
+/// low.
 ///
 /// \param cost `double cost(const WorkDivision&)`.
 template <class Cost>
@@ -36,7 +39,7 @@ WorkDivision find_division(int height, const Cost& cost) {
     const int whole = static_cast<int>(levels);
     return WorkDivision{whole, levels - whole};
   };
-  const double at_first = cost(division_at(0));
+  double at_first = cost(division_at(0));
   double best = 0, least = at_first;
   const auto try_at = [&](double levels) {
     if (levels < 0 || levels > height) return false;
@@ -53,6 +56,7 @@ WorkDivision find_division(int height, const Cost& cost) {
     const double middle = best;
     if (!try_at(middle - step)) try_at(middle + step);
   }
+  if (best > 0) at_first = std::min(at_first, cost(division_at(0)));
   return division_at(least < 0.97 * at_first ? best : 0);
 }
 
