@@ -338,6 +338,15 @@ struct WriteStrings {
   }
 };
 
+/// Copies values.
+template <class Value>
+struct TakeValues {
+  StringEntriesRef<Value> from;
+  Value* to;
+
+  KOKKOS_FUNCTION void operator()(size_type i) const { to[i] = from.value(i); }
+};
+
 /// Ascending strings and their values, owned and counted like a View.
 template <class Value, class MemorySpace>
 class Strings {
@@ -467,20 +476,11 @@ class Strings {
         label + "::take_values",
         Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>(space, 0,
                                                                 size()),
-        TakeValues{entries(), own.data()});
+        TakeValues<Value>{entries(), own.data()});
     values_ = own;
   }
 
  private:
-  /// Copies values.
-  struct TakeValues {
-    StringEntriesRef<Value> from;
-    Value* to;
-    KOKKOS_FUNCTION void operator()(size_type i) const {
-      to[i] = from.value(i);
-    }
-  };
-
   template <class Exec, class Source>
   void write(const std::string& label, const Exec& space, const Source& source,
              size_type size, bool with_values) {
