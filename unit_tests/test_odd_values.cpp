@@ -3,7 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <kindex/BPlusTree.hpp>
+#include <kindex/Eytzinger.hpp>
+#include <kindex/HybridBPlusTree.hpp>
+#include <kindex/HybridLearnedIndex.hpp>
+#include <kindex/LearnedIndex.hpp>
 #include <kindex/PivotTree.hpp>
+#include <kindex/RadixTree.hpp>
+#include <kindex/RegularBPlusTree.hpp>
 #include <kindex/SortedArray.hpp>
 #include <utility>
 
@@ -109,6 +116,12 @@ void expect_empty_after_move() {
   EXPECT_EQ(taken.size(), 1000U);
   EXPECT_EQ(index.size(), 0U);
   EXPECT_EQ(index.memory_bytes(), 0U);
+  if constexpr (requires { index.height(); }) {
+    EXPECT_EQ(index.height(), 0);
+  }
+  if constexpr (requires { index.segments(); }) {
+    EXPECT_EQ(index.segments(), 0U);
+  }
   const auto queries = view<std::uint32_t>(1);
   const auto ranks = view<kindex::size_type>(1);
   ranks(0) = 7;
@@ -122,6 +135,20 @@ TEST(OddValues, AMovedFromIndexIsEmpty) {
       kindex::SortedArray<std::uint32_t, std::uint32_t, Memory>>();
   expect_empty_after_move<
       kindex::PivotTree<std::uint32_t, std::uint32_t, Memory>>();
+  expect_empty_after_move<
+      kindex::BPlusTree<std::uint32_t, std::uint32_t, Memory>>();
+  expect_empty_after_move<
+      kindex::Eytzinger<std::uint32_t, std::uint32_t, Memory>>();
+  expect_empty_after_move<
+      kindex::LearnedIndex<std::uint32_t, std::uint32_t, Memory>>();
+  expect_empty_after_move<
+      kindex::RadixTree<std::uint32_t, std::uint32_t, Memory>>();
+  expect_empty_after_move<
+      kindex::RegularBPlusTree<std::uint32_t, std::uint32_t, Memory>>();
+  expect_empty_after_move<
+      kindex::HybridBPlusTree<std::uint32_t, std::uint32_t, Memory>>();
+  expect_empty_after_move<
+      kindex::HybridLearnedIndex<std::uint32_t, std::uint32_t, Memory>>();
 }
 
 TEST(OddValues, CharactersAreNumbers) {

@@ -688,6 +688,8 @@ TYPED_TEST(RadixUpdates, RoomIsUsedAgainAndDoubles) {
     index.reserve(Exec{}, 0);
     expect_same_entries<Exec>(index, model);
     EXPECT_EQ(index.capacity(), 5000u);
+    // Nothing is shared any more.
+    EXPECT_NE(room_of(index).first, room_of(snapshot).first);
   }
   for (const size_type huge :
        {~size_type{0}, ~size_type{0} - 6, size_type{1} << 62})

@@ -439,6 +439,24 @@ TYPED_TEST(StringRadixTrees, UpdateAsAMultimapDoes) {
   }
 }
 
+TYPED_TEST(StringRadixTrees, LeaveNothingWhereTheyAreMovedFrom) {
+  using Exec = TypeParam;
+  auto index = tree_of<Exec>({"b", "a", "ab"}, 1);
+  TreeOn<Exec> taken = std::move(index);
+  StringModel model;
+  model.insert({{"b", 0}, {"a", 1}, {"ab", 2}});
+  expect_strings<Exec>(taken, model);
+  EXPECT_EQ(index.size(), 0u);
+  EXPECT_EQ(index.memory_bytes(), 0u);
+  change<Exec>(index, StringChange::insert, {{"c", 7}});
+  StringModel one;
+  one.insert({{"c", 7}});
+  expect_strings<Exec>(index, one);
+  taken = std::move(index);
+  expect_strings<Exec>(taken, one);
+  EXPECT_EQ(index.size(), 0u);
+}
+
 /// Row ids that are not stored become values.
 TYPED_TEST(StringRadixTrees, RowIdsBecomeValues) {
   using Exec = TypeParam;

@@ -220,7 +220,7 @@ class LearnedIndex
   size_type model_bytes() const { return model_.memory_bytes(); }
 
   /// Segments of the lowest level.
-  size_type segments() const { return segments_; }
+  size_type segments() const { return height() == 0 ? 0 : segments_; }
 
   /// Levels of segments; 0 for no entries.
   int height() const { return model_.height(); }

@@ -204,9 +204,10 @@ class RadixTree
   /// first insertion read and written once, in pieces that stay in the cache in
   /// between, the nodes read and written once, and, of those on the ways to new
   /// entries, what a build costs. Temporary memory, which is kept for the next
-  /// batch (scratch_bytes): two pieces of 8 MB, that of the sort, 24 bytes per
-  /// operation, that of the build, and 13 to 17 bytes per node. Fences `space`
-  /// as the constructor does, and once more.
+  /// batch (scratch_bytes): two pieces of 8 MB, that of the sort, per operation
+  /// its key and value and 8 bytes (of erase 40, of insert_or_assign 32), that
+  /// of the build, and 13 to 17 bytes per node. Fences `space` as the
+  /// constructor does, and twice more.
   ///
   /// \param space, keys as for the constructor: m keys.
   /// \param values m values, in the order of the keys.
@@ -243,7 +244,8 @@ class RadixTree
   ///
   /// Values are written where they are, unless a copy of the index shares them
   /// or they are row ids that are not stored: then the entries are copied
-  /// first. The tree stays as it is. No fence but that of the sort.
+  /// first. The tree stays as it is. No fence but those of the sort and of the
+  /// check of the keys.
   ///
   /// \throws Error as insert.
   template <class Exec, class Keys, class Values>
@@ -254,8 +256,8 @@ class RadixTree
   /// proportion of those that there are to their entries.
   ///
   /// Cost: if there is less room, that memory, one kernel that copies the
-  /// entries, and a copy for each form of nodes. Less than what there is
-  /// changes nothing.
+  /// entries, and a copy for each form of nodes; the same where a copy of the
+  /// index shares them. Less than what there is takes no more memory.
   ///
   /// \param space an instance that can access the index's memory.
   /// \param entries how many there will be, with those that there are.
@@ -269,9 +271,9 @@ class RadixTree
       impl::fail("kindex::RadixTree::reserve", "entries is ", entries,
                  ", more than ", most);
     entries_.make_room(name(), space, entries, entries, block);
-    if (size() > 0 && entries > size())
-      levels_.reserve(
-          space, static_cast<double>(entries) / static_cast<double>(size()));
+    if (size() > 0)
+      levels_.reserve(space, std::max(1.0, static_cast<double>(entries) /
+                                               static_cast<double>(size())));
   }
 
   /// Gives back the memory of free room of entries and nodes, and what updates
@@ -287,6 +289,7 @@ class RadixTree
   ///   and holds no more than before.
   template <class Exec>
   void shrink_to_fit(const Exec& space) {
+    scratch_.clear();
     if (entries_.capacity() > Storage::slots(size(), block)) {
       Storage less;
       if (size() > 0) less = entries_.copied(name(), space, block);
@@ -296,7 +299,6 @@ class RadixTree
       levels_ = Levels(space, "kindex::RadixTree", tree_keys(), size(),
                        leaf_entries_, wide_references_);
     levels_.shrink_to_fit(space);
-    scratch_.clear();
   }
 
   /// The number of entries for which there is memory.

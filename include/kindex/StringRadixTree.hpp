@@ -91,7 +91,8 @@ Kokkos::View<Bytes*, typename Exec::memory_space> as_bytes(
 /// reads a node for each byte that distinguishes the query from others, the
 /// first string of those with longer paths, and up to `leaf_entries` strings.
 ///
-/// `insert`, `erase` and `update` change the index by a batch on the device.
+/// `insert`, `insert_or_assign`, `erase` and `update` change the index by a
+/// batch on the device.
 ///
 /// Copies are shallow and counted, like those of Views.
 ///

@@ -688,7 +688,7 @@ class RadixLevels {
   /// ranges are searched as those of a build, level by level. Ranks in all
   /// others move by what came or went before them, in one kernel per form. So
   /// it costs, beside the levels, reading and writing the nodes once. Fences
-  /// `space` as a build does, and once more. Arenas that are full become at
+  /// `space` as a build does, and twice more. Arenas that are full become at
   /// least twice as large, those that a copy shares are copied first. If memory
   /// runs out, there are no nodes. Where changes are several times as many as
   /// nodes, so that all of these change, they are made anew, side by side.
@@ -735,8 +735,8 @@ class RadixLevels {
     return bytes;
   }
 
-  /// Has room for `times` as many nodes of each form as there are. Arenas that
-  /// are too small are copied.
+  /// Has room for `times` as many nodes of each form as there are, in arenas
+  /// that no copy shares. Those that are too small or shared are copied.
   template <class Exec>
   void reserve(const Exec& space, double times) {
     for (int k = 0; k < query::radix_kinds; ++k) {
@@ -744,8 +744,9 @@ class RadixLevels {
           places_[k] * bytes_of(static_cast<query::RadixKind>(k));
       const auto wanted =
           static_cast<size_type>(times * static_cast<double>(used));
-      if (arenas_[k].extent(0) < wanted)
-        arenas_[k] = moved(space, arenas_[k], used, wanted);
+      if (arenas_[k].extent(0) < wanted || arenas_[k].use_count() > 1)
+        arenas_[k] = moved(space, arenas_[k], used,
+                           std::max<size_type>(wanted, arenas_[k].extent(0)));
     }
   }
 

@@ -7,9 +7,9 @@
 
 #include <kindex/Types.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 

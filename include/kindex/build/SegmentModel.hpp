@@ -9,6 +9,8 @@
 #include <kindex/build/SegmentLevels.hpp>
 #include <kindex/query/SegmentRouter.hpp>
 
+#include <utility>
+
 namespace kindex::build {
 
 /// Segments, the levels they form and the table of the lowest, owned and
@@ -28,6 +30,28 @@ struct SegmentModel {
   Kokkos::View<std::uint32_t*, MemorySpace> cells;  ///< empty: no table
   int shift = 0;        ///< bits of coordinates that cells leave out
   bool crowds = false;  ///< whether a good part of the segments share cells
+
+  /// No segments.
+  SegmentModel() = default;
+  /// Shares the segments, as a View does.
+  SegmentModel(const SegmentModel&) = default;
+  /// Shares the segments, as a View does.
+  SegmentModel& operator=(const SegmentModel&) = default;
+  /// Takes the segments, and leaves none.
+  SegmentModel(SegmentModel&& other) noexcept { *this = std::move(other); }
+  /// Takes the segments, and leaves none, unless it is the same.
+  SegmentModel& operator=(SegmentModel&& other) noexcept {
+    if (this == &other) return *this;
+    segments = std::exchange(other.segments, {});
+    levels = std::exchange(other.levels, {});
+    level_ends = std::exchange(other.level_ends, {});
+    top = std::exchange(other.top, {});
+    cells = std::exchange(other.cells, {});
+    shift = std::exchange(other.shift, 0);
+    crowds = std::exchange(other.crowds, false);
+    return *this;
+  }
+  ~SegmentModel() = default;
 
   /// Levels of segments; 0 for no entries.
   int height() const { return static_cast<int>(levels.extent(0)); }
@@ -59,13 +83,15 @@ struct SegmentModel {
   /// `space`, asynchronously: this one must stay alive until then.
   template <class Space, class Exec>
   SegmentModel<Key, Space> copy_to(const Exec& space) const {
-    return {copied_to<Space>(space, segments),
-            copied_to<Space>(space, levels),
-            level_ends,
-            top,
-            copied_to<Space>(space, cells),
-            shift,
-            crowds};
+    SegmentModel<Key, Space> copy;
+    copy.segments = copied_to<Space>(space, segments);
+    copy.levels = copied_to<Space>(space, levels);
+    copy.level_ends = level_ends;
+    copy.top = top;
+    copy.cells = copied_to<Space>(space, cells);
+    copy.shift = shift;
+    copy.crowds = crowds;
+    return copy;
   }
 };
 

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace kindex::build {
@@ -356,6 +357,24 @@ class Strings {
  public:
   /// No strings.
   Strings() = default;
+  /// Shares the strings, as a View does.
+  Strings(const Strings&) = default;
+  /// Shares the strings, as a View does.
+  Strings& operator=(const Strings&) = default;
+  /// Takes the strings, and leaves none.
+  Strings(Strings&& other) noexcept
+      : offsets_(std::exchange(other.offsets_, {})),
+        chars_(std::exchange(other.chars_, {})),
+        values_(std::exchange(other.values_, {})) {}
+  /// Takes the strings, and leaves none.
+  Strings& operator=(Strings&& other) noexcept {
+    Strings taken(std::move(other));
+    std::swap(offsets_, taken.offsets_);
+    std::swap(chars_, taken.chars_);
+    std::swap(values_, taken.values_);
+    return *this;
+  }
+  ~Strings() = default;
 
   /// From the caller's strings; for the rest as Entries.
   ///
