@@ -130,25 +130,22 @@ void expect_empty_after_move() {
   EXPECT_EQ(ranks(0), 0U);
 }
 
+template <class... Index>
+void expect_all_empty_after_move() {
+  (expect_empty_after_move<Index>(), ...);
+}
+
 TEST(OddValues, AMovedFromIndexIsEmpty) {
-  expect_empty_after_move<
-      kindex::SortedArray<std::uint32_t, std::uint32_t, Memory>>();
-  expect_empty_after_move<
-      kindex::PivotTree<std::uint32_t, std::uint32_t, Memory>>();
-  expect_empty_after_move<
-      kindex::BPlusTree<std::uint32_t, std::uint32_t, Memory>>();
-  expect_empty_after_move<
-      kindex::Eytzinger<std::uint32_t, std::uint32_t, Memory>>();
-  expect_empty_after_move<
-      kindex::LearnedIndex<std::uint32_t, std::uint32_t, Memory>>();
-  expect_empty_after_move<
-      kindex::RadixTree<std::uint32_t, std::uint32_t, Memory>>();
-  expect_empty_after_move<
-      kindex::RegularBPlusTree<std::uint32_t, std::uint32_t, Memory>>();
-  expect_empty_after_move<
-      kindex::HybridBPlusTree<std::uint32_t, std::uint32_t, Memory>>();
-  expect_empty_after_move<
-      kindex::HybridLearnedIndex<std::uint32_t, std::uint32_t, Memory>>();
+  using Key = std::uint32_t;
+  expect_all_empty_after_move<kindex::SortedArray<Key, Key, Memory>,
+                              kindex::PivotTree<Key, Key, Memory>,
+                              kindex::BPlusTree<Key, Key, Memory>,
+                              kindex::Eytzinger<Key, Key, Memory>,
+                              kindex::LearnedIndex<Key, Key, Memory>,
+                              kindex::RadixTree<Key, Key, Memory>,
+                              kindex::RegularBPlusTree<Key, Key, Memory>,
+                              kindex::HybridBPlusTree<Key, Key, Memory>,
+                              kindex::HybridLearnedIndex<Key, Key, Memory>>();
 }
 
 TEST(OddValues, CharactersAreNumbers) {

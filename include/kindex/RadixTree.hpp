@@ -296,8 +296,8 @@ class RadixTree
       entries_ = less;
     }
     if (levels_.has_free_places())
-      levels_ = Levels(space, "kindex::RadixTree", tree_keys(), size(),
-                       leaf_entries_, wide_references_);
+      levels_ = Levels(space, label, tree_keys(), size(), leaf_entries_,
+                       wide_references_);
     levels_.shrink_to_fit(space);
   }
 
@@ -361,8 +361,8 @@ class RadixTree
 
   template <class Exec>
   void rebuild(const Exec& space) {
-    levels_.rebuild(space, "kindex::RadixTree", tree_keys(), size(),
-                    leaf_entries_, wide_references_);
+    levels_.rebuild(space, label, tree_keys(), size(), leaf_entries_,
+                    wide_references_);
   }
 
   /// The keys as a tree is built from.
@@ -389,7 +389,7 @@ class RadixTree
   void edit(const Exec& space, const Source& source, size_type size,
             const Shift& shift, const Staged& staged) {
     if (size > 0)
-      build::edit_entries("kindex::RadixTree::edit_entries", space,
+      build::edit_entries(std::string(label) + "::edit_entries", space,
                           entries_.ref(), source, size,
                           Storage::slots(size, block), !Shift::removes,
                           staged.data(), staged.extent(0) / 2);
