@@ -172,8 +172,9 @@ class LookupSettings {
 ///   otherwise where all pivots are whole and nodes are narrow or keys take 512
 ///   MiB; on RadixTree for values apart, and with nodes from 48 MiB;
 /// - nothing pinned: what is at the top stays in a GPU's caches anyway. (On
-///   RadixTree, PinnedTop answers 1.13 times as many lookups of ISBNs, as many
-///   of random keys and 0.86 to 0.97 times as many of dense ones, on an H200.)
+///   RadixTree, PinnedTop answers 1.13 times as many lookups of ISBNs, 0.90 to
+///   1.01 times as many of random keys and 0.88 to 0.97 times as many of dense
+///   ones, 2^16 to 2^26, on an H200 in a run that is not kept.)
 /// - nothing that needs a promise.
 ///
 /// What changes the kernel itself is part of the policy's type, as in the
