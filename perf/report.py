@@ -1258,8 +1258,8 @@ def limits_section(results):
 
 
 def buckets_block(groups, name, counter, what, caption):
-    """A counter against the size of buckets: a panel per operation and key
-    set, a line per index and way."""
+    """A counter against the size of buckets: a panel per operation, key set
+    and index, a line per way."""
     figure, axes = panels(len(groups), name)
     def name_of(r):
         return (r.index
@@ -1267,14 +1267,15 @@ def buckets_block(groups, name, counter, what, caption):
                 + (f", {r.buffers} in flight" if r.buffers else ""))
     lines = Lines(Palette(sorted({name_of(r) for members in groups.values()
                                   for r in members})))
-    for ax, ((op, group, n), members) in zip(axes, groups.items()):
+    for ax, ((op, group, n, index), members) in zip(axes, groups.items()):
         for (way, space), line in sorted(by(
                 members, lambda r: (name_of(r), r.space)).items()):
             lines.draw(ax, [(r.bucket, r.counters[counter]) for r in line], way,
                        True, f"{way} · {space}")
         size_axis(ax, [r.bucket for r in members], "queries per bucket")
         value_axis(ax, [r.counters[counter] for r in members], what)
-        ax.set_title(f"{op}, {group_title(group)}, n = {count(n)}")
+        ax.set_title(f"{op} of {index},\n{group_title(group)}, "
+                     f"n = {count(n)}")
     return figure_block(svg(figure, name) + lines.legend(), caption)
 
 
@@ -1287,7 +1288,7 @@ def transfers_sections(results):
         return []
     parts = []
     buckets = by([r for r in points if r.bucket],
-                 lambda r: (r.op, r.group(), r.n))
+                 lambda r: (r.op, r.group(), r.n, r.index))
     buckets = {key: members for key, members in sorted(buckets.items())
                if len({r.bucket for r in members}) > 1}
     if buckets:
