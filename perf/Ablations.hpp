@@ -242,9 +242,12 @@ void add_radix_tree_ablations(IndexList<Key, Value, Exec>& all) {
   Variants<Index, IndexList<Key, Value, Exec>> variants(all, "radix_tree");
   for (size_type entries : {1, 2, 4, 8, 16, 32, 64})
     variants.add("leaf_" + std::to_string(entries), LookupPolicy(),
-                 RadixTreeOptions{entries, false});
+                 RadixTreeOptions{.leaf_entries = entries});
   variants.add("wide_references", LookupPolicy(),
-               RadixTreeOptions{RadixTreeOptions().leaf_entries, true});
+               RadixTreeOptions{.wide_references = true});
+  if constexpr (is_host<Exec>)
+    variants.add("ordinary_pages", LookupPolicy(),
+                 RadixTreeOptions{.pages = Pages::ordinary});
   variants.add("pinned_root", BasicLookupPolicy<PinnedTop>(),
                RadixTreeOptions());
   variants.add("partitioned",

@@ -398,6 +398,50 @@ TYPED_TEST(RadixTrees, OptionsAndKeysAreChecked) {
             "below keys(1) = 3");
 }
 
+TYPED_TEST(RadixTrees, PagesAreReported) {
+  using Exec = TypeParam;
+  using Key = std::uint64_t;
+  constexpr size_type n = 1 << 20;
+  std::mt19937_64 rng(21);
+  std::vector<Key> keys(n);
+  for (Key& key : keys) key = rng();
+  const auto device_keys = to_device<Exec>(keys);
+  const auto build = [&](kindex::Pages pages) {
+    RadixTreeOptions options = options_of(1);
+    options.pages = pages;
+    return TreeOn<Key, Exec>(Exec{}, device_keys, options);
+  };
+  const auto ordinary = build(kindex::Pages::ordinary);
+  auto huge = build(kindex::Pages::huge);
+  EXPECT_EQ(ordinary.huge_page_bytes(), 0u);
+  EXPECT_LE(huge.huge_page_bytes(), huge.memory_bytes());
+  const auto expect_answers = [&](const auto& index, const char* what) {
+    const auto found = filled<std::uint32_t, Exec>(n);
+    index.find(Exec{}, device_keys, found);
+    const auto rows = to_host(found);
+    for (size_type i = 0; i < n; ++i) ASSERT_EQ(rows[i], i) << what;
+  };
+  expect_answers(ordinary, "ordinary pages");
+  expect_answers(huge, "huge pages");
+  const bool on_host =
+      std::is_same_v<typename Exec::memory_space, Kokkos::HostSpace>;
+  if (!on_host || huge.huge_page_bytes() == 0) {
+    EXPECT_EQ(huge.huge_page_bytes(), 0u);
+    return;
+  }
+  // Keys, values and large arenas are several such pages.
+  EXPECT_GE(huge.huge_page_bytes(), huge.memory_bytes() / 3);
+  // So are what updates take, and what is left when room is given back.
+  huge.reserve(Exec{}, 4 * n);
+  EXPECT_GE(huge.huge_page_bytes(), huge.memory_bytes() / 3);
+  huge.shrink_to_fit(Exec{});
+  EXPECT_GE(huge.huge_page_bytes(), huge.memory_bytes() / 3);
+  expect_answers(huge, "after reserve and shrink_to_fit");
+  const auto moved = std::move(huge);
+  EXPECT_EQ(huge.huge_page_bytes(), 0u);
+  EXPECT_GT(moved.huge_page_bytes(), 0u);
+}
+
 // ---- ranges, prefixes, hierarchies ------------------------------------------
 
 TYPED_TEST(RadixTrees, GoForwardAndBackward) {

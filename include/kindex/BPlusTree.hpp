@@ -201,8 +201,7 @@ class BPlusTree
   }
 
   static build::StorageForm form_of(const BPlusTreeOptions& options) {
-    constexpr bool is_host = std::is_same_v<MemorySpace, Kokkos::HostSpace>;
-    return {leaf_keys, is_host ? options.pages : Pages::ordinary};
+    return {leaf_keys, options.pages};
   }
 
   template <class Exec>

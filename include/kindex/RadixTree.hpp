@@ -19,15 +19,6 @@
 
 namespace kindex {
 
-/// How a RadixTree is built.
-struct RadixTreeOptions {
-  /// Entries up to which different keys share a leaf, from 1 to 2^16; 1 makes
-  /// the tree of the paper, with a leaf for each key.
-  size_type leaf_entries = 16;
-  /// Whether nodes refer to their children by 64 bits even where 32 do.
-  bool wide_references = false;
-};
-
 /// How many nodes of each form a RadixTree has.
 struct RadixNodeCounts {
   size_type node4 = 0;    ///< up to 4 children
@@ -40,13 +31,13 @@ struct RadixNodeCounts {
 
 namespace impl {
 
-inline size_type checked_leaf_entries(const char* function,
-                                      const RadixTreeOptions& options) {
+inline const RadixTreeOptions& checked(const char* function,
+                                       const RadixTreeOptions& options) {
   constexpr size_type most = size_type{1} << 16;
   if (options.leaf_entries < 1 || options.leaf_entries > most)
     fail(function, "options.leaf_entries is ", options.leaf_entries,
          ", not in 1...", most);
-  return options.leaf_entries;
+  return options;
 }
 
 template <class Levels>
@@ -141,7 +132,7 @@ class RadixTree
   RadixTree(const Exec& space, const Keys& keys,
             const RadixTreeOptions& options = {})
       : RadixTree(options) {
-    entries_ = Storage::from_unsorted(name(), space, keys, block);
+    entries_ = Storage::from_unsorted(name(), space, keys, form());
     rebuild(space);
   }
 
@@ -154,7 +145,7 @@ class RadixTree
       const Exec& space, const Keys& keys, const Values& values,
       const RadixTreeOptions& options = {})
       : RadixTree(options) {
-    entries_ = Storage::from_unsorted(name(), space, keys, values, block);
+    entries_ = Storage::from_unsorted(name(), space, keys, values, form());
     rebuild(space);
   }
 
@@ -168,7 +159,7 @@ class RadixTree
   RadixTree(const Exec& space, SortedTag, const Keys& keys,
             Check check = Check::on, const RadixTreeOptions& options = {})
       : RadixTree(options) {
-    entries_ = Storage::from_sorted(name(), space, keys, check, block);
+    entries_ = Storage::from_sorted(name(), space, keys, check, form());
     rebuild(space);
   }
 
@@ -181,7 +172,7 @@ class RadixTree
       const Exec& space, SortedTag, const Keys& keys, const Values& values,
       Check check = Check::on, const RadixTreeOptions& options = {})
       : RadixTree(options) {
-    entries_ = Storage::from_sorted(name(), space, keys, values, check, block);
+    entries_ = Storage::from_sorted(name(), space, keys, values, check, form());
     rebuild(space);
   }
 
@@ -270,7 +261,7 @@ class RadixTree
     if (entries > most)
       impl::fail("kindex::RadixTree::reserve", "entries is ", entries,
                  ", more than ", most);
-    entries_.make_room(name(), space, entries, entries, block);
+    entries_.make_room(name(), space, entries, entries, form());
     if (size() > 0)
       levels_.reserve(space, std::max(1.0, static_cast<double>(entries) /
                                                static_cast<double>(size())));
@@ -292,12 +283,11 @@ class RadixTree
     scratch_.clear();
     if (entries_.capacity() > Storage::slots(size(), block)) {
       Storage less;
-      if (size() > 0) less = entries_.copied(name(), space, block);
+      if (size() > 0) less = entries_.copied(name(), space, form());
       entries_ = less;
     }
     if (levels_.has_free_places())
-      levels_ = Levels(space, label, tree_keys(), size(), leaf_entries_,
-                       wide_references_);
+      levels_ = Levels(space, label, tree_keys(), size(), options_);
     levels_.shrink_to_fit(space);
   }
 
@@ -311,6 +301,12 @@ class RadixTree
   /// that updates leave; scratch_bytes() come to it.
   size_type memory_bytes() const {
     return entries_.memory_bytes() + levels_.memory_bytes();
+  }
+
+  /// Bytes for which huge pages were asked, and not refused: see
+  /// BPlusTree::huge_page_bytes.
+  size_type huge_page_bytes() const {
+    return entries_.huge_page_bytes() + levels_.huge_page_bytes();
   }
 
   /// Bytes that updates of this copy of the index have used meanwhile, and
@@ -327,7 +323,7 @@ class RadixTree
   int height() const { return levels_.height(); }
 
   /// Entries up to which different keys share a leaf.
-  size_type leaf_entries() const { return leaf_entries_; }
+  size_type leaf_entries() const { return options_.leaf_entries; }
 
   /// The nodes as they are stored.
   const build::RadixLevels<typename KeyTraits<Key>::bits_type, MemorySpace>&
@@ -356,13 +352,14 @@ class RadixTree
  private:
   /// An empty index, once the options are checked.
   explicit RadixTree(const RadixTreeOptions& options)
-      : leaf_entries_(impl::checked_leaf_entries("kindex::RadixTree", options)),
-        wide_references_(options.wide_references) {}
+      : options_(impl::checked("kindex::RadixTree", options)) {}
+
+  /// How entries are stored.
+  build::StorageForm form() const { return {block, options_.pages}; }
 
   template <class Exec>
   void rebuild(const Exec& space) {
-    levels_.rebuild(space, label, tree_keys(), size(), leaf_entries_,
-                    wide_references_);
+    levels_.rebuild(space, label, tree_keys(), size(), options_);
   }
 
   /// The keys as a tree is built from.
@@ -373,8 +370,8 @@ class RadixTree
   /// Makes the tree that of the entries, of which some came or went.
   template <class Exec, class Shift>
   void change(const Exec& space, const Shift& shift) {
-    levels_.change(space, label, tree_keys(), size(), leaf_entries_,
-                   wide_references_, shift, &scratch_);
+    levels_.change(space, label, tree_keys(), size(), options_, shift,
+                   &scratch_);
   }
 
   static constexpr const char* label = "kindex::RadixTree";
@@ -424,8 +421,7 @@ class RadixTree
   Storage entries_;
   Levels levels_;
   build::Scratch<MemorySpace> scratch_;
-  size_type leaf_entries_ = RadixTreeOptions().leaf_entries;
-  bool wide_references_ = false;
+  RadixTreeOptions options_;
 };
 
 /// The handle of a RadixTree in a kernel: see query::RefVerbs for its verbs.
@@ -501,7 +497,7 @@ void RadixTree<Key, Value, MemorySpace, Layout>::insert(const Exec& space,
       build::plan_insertions(label, space, *this, keys_of(batch), &scratch_);
   const size_type all = size() + batch.size();
   const auto staged = staging(space, all);
-  entries_.make_room(name(), space, all, 2 * capacity(), block);
+  entries_.make_room(name(), space, all, 2 * capacity(), form());
   edit(
       space,
       build::InsertedEntries<typename Storage::Ref, typename Batch::Ref, Entry>{
@@ -522,7 +518,7 @@ void RadixTree<Key, Value, MemorySpace, Layout>::insert_or_assign(
   const bool inserts = planned.inserted > 0;
   const size_type all = size() + planned.inserted;
   const auto staged = inserts ? staging(space, all) : Staged();
-  entries_.make_room(name(), space, all, 2 * capacity(), block);
+  entries_.make_room(name(), space, all, 2 * capacity(), form());
   build::write_values(label, space, entries_.ref(), batch.ref(), planned.lower,
                       planned.upper);
   if (!inserts) return;
@@ -548,7 +544,7 @@ void RadixTree<Key, Value, MemorySpace, Layout>::erase(const Exec& space,
   if (planned.erased == 0) return;
   const size_type left = size() - planned.erased;
   const auto staged = staging(space, left);
-  entries_.make_room(name(), space, size(), size(), block);
+  entries_.make_room(name(), space, size(), size(), form());
   edit(space,
        build::KeptEntries<typename Storage::Ref, Entry>{
            entries_.ref(), planned.plan, planned.gone.data()},
@@ -566,7 +562,7 @@ void RadixTree<Key, Value, MemorySpace, Layout>::update(const Exec& space,
   using Batch = build::Entries<Key, Value, MemorySpace, SoA>;
   const auto batch = sorted<Batch>(space, keys, values);
   if (batch.size() == 0 || size() == 0) return;
-  entries_.make_room(name(), space, size(), size(), block);
+  entries_.make_room(name(), space, size(), size(), form());
   build::update_values(label, space, *this, keys_of(batch), entries_.ref(),
                        batch.ref(), &scratch_);
 }

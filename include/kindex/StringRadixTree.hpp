@@ -316,7 +316,7 @@ class StringRadixTree
   int height() const { return levels_.height(); }
 
   /// Strings up to which different ones share a leaf.
-  size_type leaf_entries() const { return leaf_entries_; }
+  size_type leaf_entries() const { return options_.leaf_entries; }
 
   /// The nodes as they are stored.
   const build::RadixLevels<std::uint32_t, MemorySpace>& levels() const {
@@ -339,9 +339,7 @@ class StringRadixTree
  private:
   /// An empty index, once the options are checked.
   explicit StringRadixTree(const RadixTreeOptions& options)
-      : leaf_entries_(
-            impl::checked_leaf_entries("kindex::StringRadixTree", options)),
-        wide_references_(options.wide_references) {}
+      : options_(impl::checked("kindex::StringRadixTree", options)) {}
 
   using EntriesRef = build::StringEntriesRef<Value>;
   using Entry = build::Entry<Bytes, Value>;
@@ -353,7 +351,7 @@ class StringRadixTree
   template <class Exec>
   void build(const Exec& space, const Storage& strings) {
     Levels levels(space, label, build::RadixStrings{strings.ref()},
-                  strings.size(), leaf_entries_, wide_references_);
+                  strings.size(), options_);
     strings_ = strings;
     levels_ = std::move(levels);
   }
@@ -379,8 +377,7 @@ class StringRadixTree
 
   Storage strings_;
   Levels levels_;
-  size_type leaf_entries_ = default_options().leaf_entries;
-  bool wide_references_ = false;
+  RadixTreeOptions options_ = default_options();
 };
 
 /// The handle of a StringRadixTree in a kernel: see query::RefVerbs for its

@@ -207,7 +207,7 @@ class Entries {
   /// Takes the entries, and leaves none.
   Entries(Entries&& other) noexcept
       : size_(std::exchange(other.size_, 0)),
-        huge_bytes_(other.huge_bytes_),
+        huge_bytes_(std::exchange(other.huge_bytes_, 0)),
         keys_(std::exchange(other.keys_, {})),
         values_(std::exchange(other.values_, {})),
         pairs_(std::exchange(other.pairs_, {})) {}
@@ -218,7 +218,7 @@ class Entries {
     values_ = std::exchange(other.values_, {});
     pairs_ = std::exchange(other.pairs_, {});
     size_ = size;
-    huge_bytes_ = other.huge_bytes_;
+    huge_bytes_ = std::exchange(other.huge_bytes_, 0);
     return *this;
   }
   ~Entries() = default;
@@ -367,7 +367,7 @@ class Entries {
           temporary<Entry<Key, Value>>(space, label + "entries", size, scratch);
     }
     // Before the first write decides of which size pages are.
-    if (form.pages == Pages::huge)
+    if (wants_huge_pages(form))
       huge_bytes_ = use_huge_pages(keys_) + use_huge_pages(values_) +
                     use_huge_pages(pairs_);
   }
@@ -391,6 +391,11 @@ class Entries {
   template <class View>
   static size_type front(const View& view) {
     return view.extent(0) == 0 ? 0 : Order::front;
+  }
+
+  static bool wants_huge_pages(const StorageForm& form) {
+    return std::is_same_v<MemorySpace, Kokkos::HostSpace> &&
+           form.pages == Pages::huge;
   }
 
   template <class Exec, class Keys>
@@ -448,8 +453,8 @@ class Entries {
         is_soa && std::is_same_v<Order, AscendingOrder> &&
         std::is_same_v<Row, Value> &&
         std::is_same_v<typename Exec::memory_space, MemorySpace>;
-    const bool rows_are_values = rows_can_be_values && values.data == nullptr &&
-                                 form.pages == Pages::ordinary;
+    const bool rows_are_values =
+        rows_can_be_values && values.data == nullptr && !wants_huge_pages(form);
     const auto rows =
         sort_rows<Row>(std::string("kindex::") + name, space, keys,
                        scratch_in<typename Exec::memory_space>(scratch));

@@ -7,6 +7,7 @@
 /// it changes with them.
 
 #include <kindex/build/Copy.hpp>
+#include <kindex/build/HugePages.hpp>
 #include <kindex/build/RadixChange.hpp>
 #include <kindex/query/Engine.hpp>
 #include <kindex/query/RadixNodes.hpp>
@@ -18,7 +19,21 @@
 #include <utility>
 #include <vector>
 
-namespace kindex::build {
+namespace kindex {
+
+/// How a radix tree is built.
+struct RadixTreeOptions {
+  /// Entries up to which different keys share a leaf, from 1 to 2^16; 1 makes
+  /// the tree of the paper, with a leaf for each key.
+  size_type leaf_entries = 16;
+  /// Whether nodes refer to their children by 64 bits even where 32 do.
+  bool wide_references = false;
+  /// The pages of nodes and entries where the memory is a host's: huge ones
+  /// save a look into the tables of pages per step.
+  Pages pages = Pages::huge;
+};
+
+namespace build {
 
 /// Ascending keys of fixed size as the build sees them.
 template <class Entries>
@@ -628,7 +643,9 @@ class RadixLevels {
       : arenas_(std::exchange(other.arenas_, {})),
         counts_(std::exchange(other.counts_, {})),
         places_(std::exchange(other.places_, {})),
+        huge_bytes_(std::exchange(other.huge_bytes_, {})),
         single_entries_(std::exchange(other.single_entries_, 0)),
+        pages_(other.pages_),
         root_(std::exchange(other.root_, no_nodes())),
         height_(std::exchange(other.height_, 0)),
         is_wide_(std::exchange(other.is_wide_, false)),
@@ -639,7 +656,9 @@ class RadixLevels {
     std::swap(arenas_, taken.arenas_);
     std::swap(counts_, taken.counts_);
     std::swap(places_, taken.places_);
+    std::swap(huge_bytes_, taken.huge_bytes_);
     std::swap(single_entries_, taken.single_entries_);
+    std::swap(pages_, taken.pages_);
     std::swap(root_, taken.root_);
     std::swap(height_, taken.height_);
     std::swap(is_wide_, taken.is_wide_);
@@ -656,29 +675,29 @@ class RadixLevels {
   /// memory: 96 bytes per node.
   ///
   /// \param label prefix of all labels.
-  /// \param most entries up to which different keys share a leaf, at least 1.
-  /// \param wide whether references have 64 bits even where 32 do.
+  /// \param options how; leaves have at least 1 entry.
   template <class Exec, class Keys>
   RadixLevels(const Exec& space, const std::string& label, const Keys& keys,
-              size_type entries, size_type most, bool wide) {
-    rebuild(space, label, keys, entries, most, wide);
+              size_type entries, const RadixTreeOptions& options) {
+    rebuild(space, label, keys, entries, options);
   }
 
   /// Makes the tree of other keys. Arenas that no copy shares are used again;
   /// those that are full become at least twice as large. If memory runs out,
   /// there are no nodes: all entries are one leaf, which is right for any keys.
   ///
-  /// \param space, label, keys, entries, most, wide as for the constructor.
+  /// \param space, label, keys, entries, options as for the constructor.
   /// \param scratch memory for what is needed meanwhile, or null.
   template <class Exec, class Keys>
   void rebuild(const Exec& space, const std::string& label, const Keys& keys,
-               size_type entries, size_type most, bool wide,
+               size_type entries, const RadixTreeOptions& options,
                Scratch<MemorySpace>* scratch = nullptr) {
     has_many_nodes_ = false;
-    if (!wide && entries < query::RadixChild<std::uint32_t>::rank_end) {
-      build<std::uint32_t>(space, label, keys, entries, most, scratch);
+    if (!options.wide_references &&
+        entries < query::RadixChild<std::uint32_t>::rank_end) {
+      build<std::uint32_t>(space, label, keys, entries, options, scratch);
     } else {
-      build<std::uint64_t>(space, label, keys, entries, most, scratch);
+      build<std::uint64_t>(space, label, keys, entries, options, scratch);
     }
   }
 
@@ -693,14 +712,14 @@ class RadixLevels {
   /// runs out, there are no nodes. Where changes are several times as many as
   /// nodes, so that all of these change, they are made anew, side by side.
   ///
-  /// \param space, label, keys, entries, most, wide as for rebuild, after the
+  /// \param space, label, keys, entries, options as for rebuild, after the
   ///   change.
   /// \param shift RadixInsertions or RadixErasures.
   /// \param scratch as for rebuild.
   template <class Exec, class Keys, class Shift>
   void change(const Exec& space, const std::string& label, const Keys& keys,
-              size_type entries, size_type most, bool wide, const Shift& shift,
-              Scratch<MemorySpace>* scratch = nullptr) {
+              size_type entries, const RadixTreeOptions& options,
+              const Shift& shift, Scratch<MemorySpace>* scratch = nullptr) {
     constexpr size_type end = query::RadixChild<std::uint32_t>::rank_end;
     const bool has_nodes =
         is_wide_ ? !query::RadixChild<std::uint64_t>::of(root_).is_leaf()
@@ -708,12 +727,15 @@ class RadixLevels {
     size_type nodes = 0;
     for (const size_type count : counts_) nodes += count;
     if (!has_nodes || shift.changes > 4 * nodes ||
-        is_wide_ != (wide || entries >= end || has_many_nodes_)) {
-      rebuild(space, label, keys, entries, most, wide, scratch);
+        is_wide_ !=
+            (options.wide_references || entries >= end || has_many_nodes_)) {
+      rebuild(space, label, keys, entries, options, scratch);
     } else if (is_wide_) {
-      build<std::uint64_t>(space, label, keys, entries, most, scratch, &shift);
+      build<std::uint64_t>(space, label, keys, entries, options, scratch,
+                           &shift);
     } else {
-      build<std::uint32_t>(space, label, keys, entries, most, scratch, &shift);
+      build<std::uint32_t>(space, label, keys, entries, options, scratch,
+                           &shift);
     }
   }
 
@@ -735,6 +757,13 @@ class RadixLevels {
     return bytes;
   }
 
+  /// Bytes of these for which huge pages were asked, and not refused.
+  size_type huge_page_bytes() const {
+    size_type bytes = 0;
+    for (const size_type of_form : huge_bytes_) bytes += of_form;
+    return bytes;
+  }
+
   /// Has room for `times` as many nodes of each form as there are, in arenas
   /// that no copy shares. Those that are too small or shared are copied.
   template <class Exec>
@@ -745,8 +774,8 @@ class RadixLevels {
       const auto wanted =
           static_cast<size_type>(times * static_cast<double>(used));
       if (arenas_[k].extent(0) < wanted || arenas_[k].use_count() > 1)
-        arenas_[k] = moved(space, arenas_[k], used,
-                           std::max<size_type>(wanted, arenas_[k].extent(0)));
+        resize(space, arenas_[k].label(), k, used,
+               std::max<size_type>(wanted, arenas_[k].extent(0)));
     }
   }
 
@@ -757,7 +786,7 @@ class RadixLevels {
       const size_type bytes =
           places_[k] * bytes_of(static_cast<query::RadixKind>(k));
       if (arenas_[k].extent(0) != bytes)
-        arenas_[k] = moved(space, arenas_[k], bytes, bytes);
+        resize(space, arenas_[k].label(), k, bytes, bytes);
     }
   }
 
@@ -803,8 +832,8 @@ class RadixLevels {
 
   template <class Word, class Exec, class Keys, class Shift = NoShift>
   void build(const Exec& space, const std::string& label, const Keys& keys,
-             size_type entries, size_type most, Scratch<MemorySpace>* scratch,
-             const Shift* shift = nullptr);
+             size_type entries, const RadixTreeOptions& options,
+             Scratch<MemorySpace>* scratch, const Shift* shift = nullptr);
 
   /// Which places new nodes take, and what is gone.
   template <class Word>
@@ -819,7 +848,7 @@ class RadixLevels {
   template <class Word, class Exec, class Keys, class Shift>
   Vacancies<Word> survey(
       const Exec& space, const std::string& label, const Keys& keys,
-      size_type most, const Shift& shift,
+      const RadixTreeOptions& options, const Shift& shift,
       const std::array<size_type, query::radix_kinds>& places,
       Scratch<MemorySpace>* scratch);
 
@@ -830,29 +859,30 @@ class RadixLevels {
     return all;
   }
 
-  /// The first `used` bytes of an arena in another one.
+  /// Gives a form another arena of `bytes` bytes, with the first `used` of the
+  /// one that it has.
   template <class Exec>
-  static Arena moved(const Exec& space, const Arena& arena, size_type used,
-                     size_type bytes) {
-    if (bytes == 0) return {};
-    const Arena other = allocate(space, arena.label(), bytes);
+  void resize(const Exec& space, const std::string& label, int kind,
+              size_type used, size_type bytes) {
+    Arena arena;
+    size_type huge = 0;
+    if (bytes > 0) {
+      arena = Arena(
+          Kokkos::view_alloc(space, Kokkos::WithoutInitializing, label), bytes);
+      // Before the first write decides of which size pages are.
+      if (pages_ == Pages::huge) huge = use_huge_pages(arena);
+    }
     const Kokkos::pair<size_type, size_type> range(0, used);
     if (used > 0)
-      Kokkos::deep_copy(space, Kokkos::subview(other, range),
-                        Kokkos::subview(arena, range));
-    return other;
+      Kokkos::deep_copy(space, Kokkos::subview(arena, range),
+                        Kokkos::subview(arenas_[kind], range));
+    arenas_[kind] = arena;
+    huge_bytes_[kind] = huge;
   }
 
   size_type bytes_of(query::RadixKind kind) const {
     return is_wide_ ? query::radix_node_bytes<Prefix, std::uint64_t>(kind)
                     : query::radix_node_bytes<Prefix, std::uint32_t>(kind);
-  }
-
-  template <class Exec>
-  static Arena allocate(const Exec& space, const std::string& label,
-                        size_type bytes) {
-    return Arena(Kokkos::view_alloc(space, Kokkos::WithoutInitializing, label),
-                 bytes);
   }
 
   /// A team for each node of `kernel`.
@@ -867,7 +897,9 @@ class RadixLevels {
   std::array<Arena, query::radix_kinds> arenas_;
   std::array<size_type, query::radix_kinds> counts_{};
   std::array<size_type, query::radix_kinds> places_{};  ///< with free ones
+  std::array<size_type, query::radix_kinds> huge_bytes_{};
   size_type single_entries_ = 0;
+  Pages pages_ = Pages::ordinary;
   size_type root_ = no_nodes();
   int height_ = 0;
   bool is_wide_ = false;
@@ -878,15 +910,15 @@ template <class Prefix, class MemorySpace>
 template <class Word, class Exec, class Keys, class Shift>
 auto RadixLevels<Prefix, MemorySpace>::survey(
     const Exec& space, const std::string& label, const Keys& keys,
-    size_type most, const Shift& shift,
+    const RadixTreeOptions& options, const Shift& shift,
     const std::array<size_type, query::radix_kinds>& places,
     Scratch<MemorySpace>* scratch) -> Vacancies<Word> {
   using Range = Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>;
   for (int k = 0; k < query::radix_kinds; ++k)
     if (arenas_[k].use_count() > 1)
-      arenas_[k] = moved(space, arenas_[k],
-                         places[k] * bytes_of(static_cast<query::RadixKind>(k)),
-                         arenas_[k].extent(0));
+      resize(space, arenas_[k].label(), k,
+             places[k] * bytes_of(static_cast<query::RadixKind>(k)),
+             arenas_[k].extent(0));
   const auto all = arenas<Word>();
   RadixPlaces of_forms;
   size_type count = 0;
@@ -898,10 +930,10 @@ auto RadixLevels<Prefix, MemorySpace>::survey(
       temporary<size_type>(space, label + "::deltas", count, scratch);
   const auto states =
       temporary<RadixPlaceState>(space, label + "::states", count, scratch);
-  Kokkos::parallel_for(
-      label + "::shift_nodes", Range(space, 0, count),
-      ShiftRadixNodes<Word, Keys, Shift>{all, of_forms, keys, shift, most,
-                                         deltas.data(), states.data()});
+  Kokkos::parallel_for(label + "::shift_nodes", Range(space, 0, count),
+                       ShiftRadixNodes<Word, Keys, Shift>{
+                           all, of_forms, keys, shift, options.leaf_entries,
+                           deltas.data(), states.data()});
   const auto shift_form = [&](query::RadixKind kind, auto shifting) {
     const int k = int(kind);
     if (places[k] == 0) return;
@@ -954,14 +986,13 @@ auto RadixLevels<Prefix, MemorySpace>::survey(
 
 template <class Prefix, class MemorySpace>
 template <class Word, class Exec, class Keys, class Shift>
-void RadixLevels<Prefix, MemorySpace>::build(const Exec& space,
-                                             const std::string& label,
-                                             const Keys& keys,
-                                             size_type entries, size_type most,
-                                             Scratch<MemorySpace>* scratch,
-                                             const Shift* shift) {
+void RadixLevels<Prefix, MemorySpace>::build(
+    const Exec& space, const std::string& label, const Keys& keys,
+    size_type entries, const RadixTreeOptions& options,
+    Scratch<MemorySpace>* scratch, const Shift* shift) {
   using Child = query::RadixChild<Word>;
   constexpr bool changes = !std::is_same_v<Shift, NoShift>;
+  pages_ = options.pages;
   const size_type old_root = changes ? root_ : Child::leaf(0).word();
   auto counts = changes ? counts_ : decltype(counts_){};
   auto places = changes ? places_ : decltype(places_){};
@@ -972,11 +1003,12 @@ void RadixLevels<Prefix, MemorySpace>::build(const Exec& space,
   places_ = {};
   single_entries_ = 0;
   height_ = 0;
-  if (entries <= most) return;
+  if (entries <= options.leaf_entries) return;
   using Range = Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>;
   Vacancies<Word> vacancies;
   if constexpr (changes) {
-    vacancies = survey<Word>(space, label, keys, most, *shift, places, scratch);
+    vacancies =
+        survey<Word>(space, label, keys, options, *shift, places, scratch);
     for (int k = 0; k < query::radix_kinds; ++k)
       counts[k] -= vacancies.freed[k];
     singles -= vacancies.singles;
@@ -995,8 +1027,8 @@ void RadixLevels<Prefix, MemorySpace>::build(const Exec& space,
   };
   const auto kernel_of = [&](const Level& level) {
     return RadixLevelKernel<Exec, Word, Keys>{
-        keys, level.records.data(), level.fresh.data(), level.size(),
-        most, arenas<Word>()};
+        keys,         level.records.data(), level.fresh.data(),
+        level.size(), options.leaf_entries, arenas<Word>()};
   };
   std::vector<Level> levels{level_of(1)};
   Kokkos::parallel_for(
@@ -1036,9 +1068,10 @@ void RadixLevels<Prefix, MemorySpace>::build(const Exec& space,
     if (sizeof(Word) == 4 && places[k] > Child::most_nodes) {
       // There may be fewer without free places.
       if (changes)
-        return rebuild(space, label, keys, entries, most, false, scratch);
+        return rebuild(space, label, keys, entries, options, scratch);
       has_many_nodes_ = true;
-      return build<std::uint64_t>(space, label, keys, entries, most, scratch);
+      return build<std::uint64_t>(space, label, keys, entries, options,
+                                  scratch);
     }
   }
   for (int k = 0; k < query::radix_kinds; ++k) {
@@ -1048,13 +1081,9 @@ void RadixLevels<Prefix, MemorySpace>::build(const Exec& space,
     const bool is_shared = arena.use_count() > 1;
     if (bytes <= arena.extent(0) && !is_shared) continue;
     const size_type room = std::max(bytes, is_shared ? 0 : 2 * arena.extent(0));
-    if (places_before[k] > 0) {
-      arena = moved(space, arena, places_before[k] * of_one, room);
-    } else {
-      // Not both at once: what is in the old one is not needed any more.
-      arena = Arena();
-      if (bytes > 0) arena = allocate(space, label + "::" + names[k], room);
-    }
+    // Not both at once where what is in the old one is not needed any more.
+    if (places_before[k] == 0) arena = Arena();
+    resize(space, label + "::" + names[k], k, places_before[k] * of_one, room);
   }
   for (std::size_t l = levels.size(); l-- > 0;) {
     const bool is_last = l + 1 == levels.size();
@@ -1077,6 +1106,7 @@ void RadixLevels<Prefix, MemorySpace>::build(const Exec& space,
   root_ = root;
 }
 
-}  // namespace kindex::build
+}  // namespace build
+}  // namespace kindex
 
 #endif
