@@ -244,6 +244,87 @@ TYPED_TEST(StringRadixTrees, AnswerAsSortedStringsDo) {
   }
 }
 
+/// For two places of a string that differ in one byte, or none, how many
+/// bytes they have in common.
+struct CountCommon {
+  const unsigned char* chars;  ///< two halves of `half` bytes
+  std::uint32_t half;
+  std::uint32_t* common;
+
+  /// What to compare: of the halves from `begin` and `other` on, `size` bytes.
+  struct Case {
+    std::uint32_t begin, other, size;
+  };
+  static constexpr std::uint32_t most = 40;
+  static constexpr std::uint32_t places = 8;
+
+  KOKKOS_FUNCTION static Case at(size_type i) {
+    return {std::uint32_t(i % places), std::uint32_t(i / places % places),
+            std::uint32_t(i / places / places)};
+  }
+  KOKKOS_FUNCTION void operator()(size_type i) const {
+    const Case asked = at(i);
+    const Bytes own{chars + asked.begin, asked.size, kindex::Edge::at};
+    const Bytes other{chars + half + asked.other, asked.size, kindex::Edge::at};
+    common[i] = common_bytes(own, other);
+  }
+};
+
+TYPED_TEST(StringRadixTrees, CompareFromAnyByteOn) {
+  using Exec = TypeParam;
+  constexpr std::uint32_t half = 8 * 8;
+  constexpr size_type cases =
+      CountCommon::places * CountCommon::places * (CountCommon::most + 1);
+  for (std::uint32_t differs = 0; differs <= CountCommon::most; ++differs) {
+    // Equal bytes but for one, `differs` behind where either begins.
+    for (std::uint32_t begin = 0; begin < CountCommon::places; ++begin) {
+      std::vector<unsigned char> chars(2 * half, 0xff);
+      chars[half + begin + differs] = 0x7f;
+      const auto on_device = to_device<Exec>(chars);
+      const auto common = filled<std::uint32_t, Exec>(cases);
+      Kokkos::parallel_for("kindex_test::count_common",
+                           Kokkos::RangePolicy<Exec>(0, cases),
+                           CountCommon{on_device.data(), half, common.data()});
+      const auto got = to_host(common);
+      for (size_type i = 0; i < cases; ++i) {
+        const auto asked = CountCommon::at(i);
+        const std::uint32_t first = begin + differs - asked.other;
+        const bool is_inside =
+            begin + differs >= asked.other && first < asked.size;
+        ASSERT_EQ(got[i], is_inside ? first : asked.size)
+            << asked.size << " bytes from " << asked.begin << " and "
+            << asked.other;
+      }
+    }
+  }
+}
+
+/// Keys that are not there, but for one byte anywhere on a path, or that end
+/// there or go on.
+TYPED_TEST(StringRadixTrees, AreNotLedAstrayByPaths) {
+  using Exec = TypeParam;
+  std::mt19937_64 rng(8);
+  Strings strings;
+  for (int group = 0; group < 6; ++group) {
+    const std::string begin =
+        "https://" + std::string(std::size_t(3 + 9 * group), 'm') + "/";
+    for (int i = 0; i < 12; ++i)
+      strings.push_back(begin + std::to_string(rng() % 3) +
+                        std::string(17, 'q') + std::to_string(rng() % 40));
+  }
+  Strings queries;
+  for (std::size_t i = 0; i < strings.size(); i += 5)
+    for (std::size_t c = 0; c < strings[i].size(); ++c) {
+      queries.push_back(strings[i].substr(0, c));
+      for (const int by : {-1, 1}) {
+        queries.push_back(strings[i]);
+        queries.back()[c] = static_cast<char>(queries.back()[c] + by);
+      }
+    }
+  for (const size_type leaf : {1, 4, 20})
+    expect_right_answers<Exec>("paths", strings, queries, leaf);
+}
+
 /// Nodes of every size, and strings that end in them.
 TYPED_TEST(StringRadixTrees, HaveEveryForm) {
   using Exec = TypeParam;

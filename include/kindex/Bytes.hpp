@@ -7,9 +7,96 @@
 
 #include <kindex/Key.hpp>
 
+#include <bit>
 #include <cstdint>
+#include <cstring>
 
 namespace kindex {
+
+namespace impl {
+
+/// Words of the bytes from any address on, one after the other. A GPU loads
+/// aligned words only, each of them once, and one ahead.
+template <class Word>
+class ByteWords {
+ public:
+  /// How many bytes must be there from where the next word begins.
+  KOKKOS_FUNCTION static constexpr std::uint32_t needed() {
+    KOKKOS_IF_ON_HOST((return sizeof(Word);))
+    KOKKOS_IF_ON_DEVICE((return 2 * sizeof(Word);))
+  }
+
+  /// From `first` on, where `needed` bytes are.
+  KOKKOS_FUNCTION explicit ByteWords(const unsigned char* first) : at_(first) {
+    KOKKOS_IF_ON_DEVICE(
+        (const auto offset = reinterpret_cast<std::uintptr_t>(first) % size;
+         at_ -= offset; shift_ = 8 * int(offset);
+         low_ = *reinterpret_cast<const Word*>(at_);))
+  }
+
+  /// The next word.
+  KOKKOS_FUNCTION Word next() {
+    Word word{};
+    KOKKOS_IF_ON_HOST((std::memcpy(&word, at_, size);))
+    KOKKOS_IF_ON_DEVICE(
+        (const Word high = *reinterpret_cast<const Word*>(at_ + size);
+         // Twice, as a shift by all bits is undefined.
+         word = low_ >> shift_ | high << 1 << (8 * int(size) - 1 - shift_);
+         low_ = high;))
+    at_ += size;
+    return word;
+  }
+
+  /// The first byte in which two words differ, given what differs.
+  KOKKOS_FUNCTION static std::uint32_t first_byte(Word differ) {
+    constexpr bool is_little = std::endian::native == std::endian::little;
+    return std::uint32_t(is_little ? Kokkos::countr_zero(differ)
+                                   : Kokkos::countl_zero(differ)) /
+           8;
+  }
+
+ private:
+  static constexpr std::uint32_t size = sizeof(Word);
+  const unsigned char* at_;
+  Word low_ = 0;
+  int shift_ = 0;
+};
+
+/// Counts bytes that `a` and `b` have in common on from `common` by whole
+/// words, up to `most`; returns whether the next one differs.
+template <class Word>
+KOKKOS_FUNCTION bool count_words(const unsigned char* a, const unsigned char* b,
+                                 std::uint32_t most, std::uint32_t& common) {
+  using Words = ByteWords<Word>;
+  if (most < common + Words::needed()) return false;
+  Words own(a + common);
+  Words other(b + common);
+  do {
+    const Word differ = own.next() ^ other.next();
+    if (differ != 0) {
+      common += Words::first_byte(differ);
+      return true;
+    }
+    common += sizeof(Word);
+  } while (common + Words::needed() <= most);
+  return false;
+}
+
+}  // namespace impl
+
+/// The number of leading bytes that `a` and `b` have in common, up to `most`;
+/// `known` of them are known.
+KOKKOS_INLINE_FUNCTION std::uint32_t common_bytes(const unsigned char* a,
+                                                  const unsigned char* b,
+                                                  std::uint32_t most,
+                                                  std::uint32_t known = 0) {
+  std::uint32_t common = known;
+  if (impl::count_words<std::uint64_t>(a, b, most, common) ||
+      impl::count_words<std::uint32_t>(a, b, most, common))
+    return common;
+  while (common < most && a[common] == b[common]) ++common;
+  return common;
+}
 
 /// Where in the order a byte string stands as a query.
 enum class Edge : std::uint32_t {
@@ -38,10 +125,7 @@ struct Bytes {
   /// The number of leading bytes that two strings have in common.
   KOKKOS_FUNCTION friend std::uint32_t common_bytes(const Bytes& a,
                                                     const Bytes& b) {
-    const std::uint32_t most = a.size < b.size ? a.size : b.size;
-    std::uint32_t common = 0;
-    while (common < most && a.data[common] == b.data[common]) ++common;
-    return common;
+    return common_bytes(a.data, b.data, a.size < b.size ? a.size : b.size);
   }
   /// Equality of bytes and edges.
   KOKKOS_FUNCTION friend bool operator==(const Bytes& a, const Bytes& b) {

@@ -456,7 +456,8 @@ class RadixTree<Key, Value, MemorySpace, Layout>::Ref
   /// The position of `key` among the entries from `rank` on; all before are
   /// below it, and those behind the leaf above.
   template <bool finds>
-  KOKKOS_FUNCTION size_type search_leaf(size_type rank, const Key& key) const {
+  KOKKOS_FUNCTION size_type search_leaf(size_type rank, const Key& key,
+                                        int /*depth*/) const {
     constexpr int most_windows = 4;
     size_type at = rank / window * window;
     for (int w = 0; w < most_windows && at < size(); ++w, at += window) {

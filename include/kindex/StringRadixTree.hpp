@@ -410,13 +410,28 @@ class StringRadixTree<Value, MemorySpace>::Ref
   KOKKOS_FUNCTION void fetch_leaf(size_type rank) const {
     query::prefetch(&strings_.offsets[rank]);
   }
+  /// Has a host fetch that string.
+  KOKKOS_FUNCTION void fetch_first(size_type rank) const {
+    query::prefetch(strings_.chars + strings_.offsets[rank]);
+  }
 
   /// The position of `key` among the strings from `rank` on; all before are
   /// below it, and those behind the leaf above.
   template <bool finds>
-  KOKKOS_FUNCTION size_type search_leaf(size_type rank,
-                                        const Bytes& key) const {
-    const size_type at = this->bound_from(rank, 0, key);
+  KOKKOS_FUNCTION size_type search_leaf(size_type rank, const Bytes& key,
+                                        int depth) const {
+    constexpr int most_scanned = 8;
+    size_type at = rank;
+    for (int i = 0; i < most_scanned; ++i, ++at) {
+      if (at == size()) return at;
+      const Bytes own = key_at(at);
+      const std::uint32_t common = common_bytes(own, key);
+      // A path has led astray.
+      if (finds && int(common) < depth) return size();
+      const int difference = own.symbol(common) - key.symbol(common);
+      if (difference >= 0) return finds && difference > 0 ? size() : at;
+    }
+    at = this->bound_from(at, 0, key);
     return finds ? this->if_equal(at, key) : at;
   }
 

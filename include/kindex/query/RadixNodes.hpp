@@ -358,6 +358,7 @@ struct FixedRadixForm {
   using Query = Bits;   ///< what of a key is compared
   using Prefix = Bits;  ///< what nodes keep of the bytes above them
   static constexpr bool has_ends = false;
+  static constexpr bool leaves_decide = false;
   static constexpr int last_depth = int(sizeof(Bits)) - 1;
 
   KOKKOS_FUNCTION Query query(const Key& key) const {
@@ -387,7 +388,8 @@ struct FixedRadixForm {
 ///
 /// \tparam Form FixedRadixForm, or what has its members. Keys that have ends
 ///   (`has_ends`) have `Bytes::end` or another number outside 0...255 as their
-///   byte there.
+///   byte there. Where paths cost reads of their own (`leaves_decide`), only
+///   bounds are led by them: whether a key is there, its leaf says.
 template <class Form>
 class RadixNodes {
  public:
@@ -413,10 +415,11 @@ class RadixNodes {
   ///   of the lower bound.
   /// \param leaves of the index, with at least one entry:
   ///   - `template <bool finds> size_type search_leaf(size_type rank, const
-  ///     Key&) const`: the position among the entries from `rank` on, of which
-  ///     all before are below the key;
+  ///     Key&, int depth) const`: the position among the entries from `rank`
+  ///     on, of which all before are below the key; if one equals it, the first
+  ///     `depth` bytes of all up to that do;
   ///   - `void fetch_leaf(size_type rank) const`: has a host fetch what that
-  ///     reads;
+  ///     reads; maybe `fetch_first`, what that leads to;
   ///   - `size_type size() const`.
   template <bool finds, class Top, class Key, int W, class Leaves>
   KOKKOS_FUNCTION void search(const Top& top, const Key (&keys)[W],
@@ -459,8 +462,8 @@ class RadixNodes {
                                    const Leaves& leaves) const {
     if (W == 1 || is_cached) {
       for (int w = 0; w < W; ++w) {
-        Descent<Word> descent = begin<Word>(top, keys[w]);
-        while (descent.step == RadixStep::down) advance(descent);
+        Descent<Word> descent = begin<finds, Word>(top, keys[w]);
+        while (descent.step == RadixStep::down) advance<finds>(descent);
         positions[w] = finish<finds>(descent, keys[w], leaves);
       }
     } else {
@@ -469,31 +472,36 @@ class RadixNodes {
       int open[W];
       int count = 0;
       for (int w = 0; w < W; ++w) {
-        descents[w] = begin<Word>(top, keys[w]);
+        descents[w] = begin<finds, Word>(top, keys[w]);
         if (fetch(descents[w], leaves)) open[count++] = w;
       }
       while (count > 0) {
         int left = 0;
         for (int i = 0; i < count; ++i) {
           const int w = open[i];
-          advance(descents[w]);
+          advance<finds>(descents[w]);
           if (fetch(descents[w], leaves)) open[left++] = w;
         }
         count = left;
+      }
+      if constexpr (requires { leaves.fetch_first(size_type{}); }) {
+        for (int w = 0; w < W; ++w)
+          if (descents[w].step == RadixStep::leaf)
+            leaves.fetch_first(descents[w].child.rank());
       }
       for (int w = 0; w < W; ++w)
         positions[w] = finish<finds>(descents[w], keys[w], leaves);
     }
   }
 
-  template <class Word, class Top, class Key>
+  template <bool finds, class Word, class Top, class Key>
   KOKKOS_FUNCTION Descent<Word> begin(const Top& top, const Key& key) const {
     const auto from = RadixChild<Word>::of(root);
     Descent<Word> at{form.query(key), from, 0,
                      from.is_leaf() ? RadixStep::leaf : RadixStep::down};
     if constexpr (Top::is_pinned) {
       if (top.holds(0, 256)) {
-        if (is_off_path(at)) {
+        if (is_off_path<finds>(at)) {
           at.step = RadixStep::absent;
           return at;
         }
@@ -510,9 +518,9 @@ class RadixNodes {
 
   /// One step down: one or two reads that depend on each other, of the byte's
   /// place, and of the child.
-  template <class Word>
+  template <bool finds, class Word>
   KOKKOS_FUNCTION void advance(Descent<Word>& at) const {
-    if (is_off_path(at)) {
+    if (is_off_path<finds>(at)) {
       at.step = RadixStep::absent;
       return;
     }
@@ -547,7 +555,7 @@ class RadixNodes {
   KOKKOS_FUNCTION size_type finish(const Descent<Word>& at, const Key& key,
                                    const Leaves& leaves) const {
     if (at.step == RadixStep::leaf)
-      return leaves.template search_leaf<finds>(at.child.rank(), key);
+      return leaves.template search_leaf<finds>(at.child.rank(), key, at.depth);
     if (at.step == RadixStep::equal) return at.child.rank();
     return finds ? leaves.size() : size_type(first_of(at.child));
   }
@@ -583,12 +591,13 @@ class RadixNodes {
   /// Whether the key is not below the node, whose place then takes the leaf of
   /// no entries where the key would be; otherwise, `depth` becomes where the
   /// node branches.
-  template <class Word>
+  template <bool finds, class Word>
   KOKKOS_FUNCTION bool is_off_path(Descent<Word>& at) const {
     if (!at.child.has_path()) return false;
     const RadixHead<Prefix, Word>& head_of = head(at.child);
     const int from = at.depth;
     at.depth = form.depth(head_of.prefix);
+    if constexpr (finds && Form::leaves_decide) return false;
     const int side = form.side(at.query, head_of, from, at.depth);
     if (side == 0) return false;
     at.child = RadixChild<Word>::leaf(side < 0 ? head_of.first : head_of.last);

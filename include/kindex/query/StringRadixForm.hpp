@@ -15,6 +15,7 @@ struct StringRadixForm {
   using Query = Bytes;
   using Prefix = std::uint32_t;
   static constexpr bool has_ends = true;
+  static constexpr bool leaves_decide = true;
   static constexpr int last_depth = -1;
   build::StringsRef strings;
 
@@ -29,11 +30,12 @@ struct StringRadixForm {
                            const RadixHead<Prefix, Word>& head, int from,
                            int depth) const {
     const unsigned char* path = strings.chars + strings.offsets[head.first];
-    for (int d = from; d < depth; ++d) {
-      const int own = query.symbol(std::uint32_t(d));
-      if (own != int(path[d])) return own < int(path[d]) ? -1 : 1;
-    }
-    return 0;
+    const auto end = static_cast<std::uint32_t>(depth);
+    const std::uint32_t common =
+        common_bytes(query.data, path, query.size < end ? query.size : end,
+                     static_cast<std::uint32_t>(from));
+    if (common >= end) return 0;
+    return query.symbol(common) < int(path[common]) ? -1 : 1;
   }
 };
 
