@@ -458,6 +458,39 @@ class RadixTree<Key, Value, MemorySpace, Layout>::Ref
   template <bool finds>
   KOKKOS_FUNCTION size_type search_leaf(size_type rank, const Key& key,
                                         int /*depth*/) const {
+    KOKKOS_IF_ON_HOST((return scan_leaf<finds>(rank, key);))
+    KOKKOS_IF_ON_DEVICE((return read_leaf<finds>(rank, key);))
+  }
+
+ private:
+  friend class RadixTree;
+
+  /// That on a host: no line more is read than needed, and where the first
+  /// keys decide, as in most leaves of random keys, no branch depends on how.
+  template <bool finds>
+  KOKKOS_FUNCTION size_type scan_leaf(size_type rank, const Key& key) const {
+    constexpr int at_once = std::clamp(16 / entry_bytes, 1, 4);
+    constexpr int most_scanned = 8;
+    const size_type n = size();
+    size_type at = rank;
+    int decided = at_once;
+    if (rank + at_once <= n) {
+      decided = 0;
+      for (int i = 0; i < at_once; ++i)
+        decided += entries_.key(rank + i) < key ? 1 : 0;
+      at = rank + decided;
+    }
+    if (decided == at_once) {
+      for (int i = 0; i < most_scanned && at < n && entries_.key(at) < key; ++i)
+        ++at;
+      if (at < n && entries_.key(at) < key) at = this->bound_from(at, 0, key);
+    }
+    return finds ? this->if_equal(at, key) : at;
+  }
+
+  /// That on a GPU: by sectors of memory.
+  template <bool finds>
+  KOKKOS_FUNCTION size_type read_leaf(size_type rank, const Key& key) const {
     constexpr int most_windows = 4;
     size_type at = rank / window * window;
     for (int w = 0; w < most_windows && at < size(); ++w, at += window) {
@@ -471,9 +504,6 @@ class RadixTree<Key, Value, MemorySpace, Layout>::Ref
     at = this->bound_from(at, window, key);
     return finds ? this->if_equal(at, key) : at;
   }
-
- private:
-  friend class RadixTree;
 
   template <query::Reuse reuse>
   KOKKOS_FUNCTION auto load(size_type first) const {
