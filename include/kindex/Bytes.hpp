@@ -62,23 +62,37 @@ class ByteWords {
   int shift_ = 0;
 };
 
-/// Counts bytes that `a` and `b` have in common on from `common` by whole
-/// words, up to `most`; returns whether the next one differs.
-template <class Word>
+/// Counts bytes that `a` and `b` have in common on from `common`, up to `most`,
+/// by blocks of words whose loads overlap; returns whether the next one
+/// differs.
+template <class Word, int Block>
 KOKKOS_FUNCTION bool count_words(const unsigned char* a, const unsigned char* b,
                                  std::uint32_t most, std::uint32_t& common) {
   using Words = ByteWords<Word>;
-  if (most < common + Words::needed()) return false;
+  constexpr std::uint32_t size = sizeof(Word);
+  const std::uint32_t needed = (Block - 1) * size + Words::needed();
+  if (most < common + needed) return false;
   Words own(a + common);
   Words other(b + common);
   do {
-    const Word differ = own.next() ^ other.next();
-    if (differ != 0) {
-      common += Words::first_byte(differ);
+    Word differ[Block];
+    for (int i = 0; i < Block; ++i) differ[i] = own.next();
+    for (int i = 0; i < Block; ++i) differ[i] ^= other.next();
+    Word any = 0;
+    for (int i = 0; i < Block; ++i) any |= differ[i];
+    if (any != 0) {
+      Word first = 0;
+      std::uint32_t skipped = 0;
+      for (int i = Block - 1; i >= 0; --i)
+        if (differ[i] != 0) {
+          first = differ[i];
+          skipped = std::uint32_t(i) * size;
+        }
+      common += skipped + Words::first_byte(first);
       return true;
     }
-    common += sizeof(Word);
-  } while (common + Words::needed() <= most);
+    common += Block * size;
+  } while (common + needed <= most);
   return false;
 }
 
@@ -91,8 +105,12 @@ KOKKOS_INLINE_FUNCTION std::uint32_t common_bytes(const unsigned char* a,
                                                   std::uint32_t most,
                                                   std::uint32_t known = 0) {
   std::uint32_t common = known;
-  if (impl::count_words<std::uint64_t>(a, b, most, common) ||
-      impl::count_words<std::uint32_t>(a, b, most, common))
+  bool differs = false;
+  // A host's processor loads ahead by itself.
+  KOKKOS_IF_ON_DEVICE(
+      (differs = impl::count_words<std::uint64_t, 4>(a, b, most, common);))
+  if (differs || impl::count_words<std::uint64_t, 1>(a, b, most, common) ||
+      impl::count_words<std::uint32_t, 1>(a, b, most, common))
     return common;
   while (common < most && a[common] == b[common]) ++common;
   return common;
