@@ -329,8 +329,7 @@ class StringRadixTree
   /// The handle for kernels: trivially copyable, non-owning.
   Ref ref() const {
     Ref ref;
-    ref.strings_ = strings_.ref();
-    ref.values_ = strings_.values();
+    ref.entries_ = strings_.entries();
     ref.nodes_.form.strings = strings_.ref();
     levels_.refer(ref.nodes_);
     return ref;
@@ -394,25 +393,22 @@ class StringRadixTree<Value, MemorySpace>::Ref
   Ref() = default;
 
   /// The number of strings.
-  KOKKOS_FUNCTION size_type size() const { return strings_.size; }
+  KOKKOS_FUNCTION size_type size() const { return entries_.size; }
   /// The string at `position`.
   KOKKOS_FUNCTION Bytes key_at(size_type position) const {
-    return strings_(position);
+    return entries_.key(position);
   }
   /// The value at `position`.
   KOKKOS_FUNCTION Value value_at(size_type position) const {
-    if constexpr (std::is_integral_v<Value>) {
-      if (values_ == nullptr) return static_cast<Value>(position);
-    }
-    return values_[position];
+    return entries_.value(position);
   }
   /// Has a host fetch where the first string of a leaf begins.
   KOKKOS_FUNCTION void fetch_leaf(size_type rank) const {
-    query::prefetch(&strings_.offsets[rank]);
+    query::prefetch(&entries_.strings.offsets[rank]);
   }
   /// Has a host fetch that string.
   KOKKOS_FUNCTION void fetch_first(size_type rank) const {
-    query::prefetch(strings_.chars + strings_.offsets[rank]);
+    query::prefetch(entries_.strings.chars + entries_.strings.offsets[rank]);
   }
 
   /// The position of `key` among the strings from `rank` on; all before are
@@ -460,8 +456,7 @@ class StringRadixTree<Value, MemorySpace>::Ref
  private:
   friend class StringRadixTree;
 
-  build::StringsRef strings_;
-  const Value* values_ = nullptr;
+  build::StringEntriesRef<Value> entries_;
   using Base::nodes_;
 };
 

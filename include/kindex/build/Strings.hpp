@@ -464,10 +464,7 @@ class Strings {
   /// The strings as kernels see them.
   StringsRef ref() const { return {offsets_.data(), chars_.data(), size()}; }
 
-  /// Their values, or null: positions.
-  const Value* values() const { return values_.data(); }
-
-  /// Both.
+  /// Both they and their values.
   StringEntriesRef<Value> entries() const {
     return {ref(), values_.data(), size()};
   }
