@@ -198,7 +198,7 @@ class RadixTree
   /// batch (scratch_bytes): two pieces of 8 MB, that of the sort, per operation
   /// its key and value and 8 bytes (of erase 40, of insert_or_assign 32), that
   /// of the build, and 13 to 17 bytes per node. Fences `space` as the
-  /// constructor does, and twice more.
+  /// constructor does, and once more.
   ///
   /// \param space, keys as for the constructor: m keys.
   /// \param values m values, in the order of the keys.

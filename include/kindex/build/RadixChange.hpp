@@ -189,14 +189,21 @@ struct ListRadixPlaces {
   RadixPlaces places;
   const RadixPlaceState* states;
   Word* free;           ///< their numbers
-  RadixSurvey* before;  ///< what comes before the first place of each form
+  RadixSurvey* before;  ///< what comes before the first place of each form,
+                        ///< and, at last, what there is in all
+  size_type count;      ///< of places
 
   KOKKOS_FUNCTION void operator()(size_type i, RadixSurvey& sum,
                                   bool is_final) const {
     if (is_final)
       for (int k = 0; k < query::radix_kinds; ++k)
         if (places.begin[k] == i) before[k] = sum;
-    if (states[i] == RadixPlaceState::taken) return;
+    if (states[i] != RadixPlaceState::taken) add(i, sum, is_final);
+    if (is_final && i + 1 == count) before[query::radix_kinds] = sum;
+  }
+
+ private:
+  KOKKOS_FUNCTION void add(size_type i, RadixSurvey& sum, bool is_final) const {
     const int kind = places.kind(i);
     const size_type number = i - places.begin[kind];
     if (is_final) free[sum.free] = static_cast<Word>(number);

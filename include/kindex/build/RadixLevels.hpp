@@ -707,7 +707,7 @@ class RadixLevels {
   /// ranges are searched as those of a build, level by level. Ranks in all
   /// others move by what came or went before them, in one kernel per form. So
   /// it costs, beside the levels, reading and writing the nodes once. Fences
-  /// `space` as a build does, and twice more. Arenas that are full become at
+  /// `space` as a build does, and once more. Arenas that are full become at
   /// least twice as large, those that a copy shares are copied first. If memory
   /// runs out, there are no nodes. Where changes are several times as many as
   /// nodes, so that all of these change, they are made anew, side by side.
@@ -957,23 +957,22 @@ auto RadixLevels<Prefix, MemorySpace>::survey(
 
   Vacancies<Word> found;
   found.free = temporary<Word>(space, label + "::free_places", count, scratch);
-  const auto before = temporary<RadixSurvey>(space, label + "::surveys",
-                                             query::radix_kinds, scratch);
-  RadixSurvey total;
+  std::array<RadixSurvey, query::radix_kinds + 1> until;
+  const auto before =
+      temporary<RadixSurvey>(space, label + "::surveys", until.size(), scratch);
   Kokkos::parallel_scan(
       label + "::list_places", Range(space, 0, count),
       ListRadixPlaces<Prefix, Word>{all, of_forms, states.data(),
-                                    found.free.data(), before.data()},
-      total);
-  std::array<RadixSurvey, query::radix_kinds + 1> until;
+                                    found.free.data(), before.data(), count});
   Kokkos::deep_copy(space,
                     Kokkos::View<RadixSurvey*, Kokkos::HostSpace,
                                  Kokkos::MemoryTraits<Kokkos::Unmanaged>>(
-                        until.data(), query::radix_kinds),
+                        until.data(), until.size()),
                     before);
   space.fence(label + "::surveys");
-  for (int k = query::radix_kinds; k >= 0; --k)
-    if (k == query::radix_kinds || of_forms.begin[k] == count) until[k] = total;
+  const RadixSurvey total = until.back();
+  for (int k = 0; k < query::radix_kinds; ++k)
+    if (of_forms.begin[k] == count) until[k] = total;
   for (int k = 0; k < query::radix_kinds; ++k) {
     found.numbers.free[k] = found.free.data() + until[k].free;
     found.numbers.count[k] = until[k + 1].free - until[k].free;
