@@ -187,7 +187,8 @@ class Adapter final : public AnyIndex<Key, Value, Exec> {
   /// Of what one thread looks up alone anyway. Others would be compiled for
   /// the sake of what their users should not do.
   static constexpr bool has_ref_find =
-      is_wide_unsigned<Key> && impl::LanesOf<Index>::value == 1;
+      impl::LanesOf<Index>::value == 1 &&
+      (is_wide_unsigned<Key> || is_string<Key>);
   static constexpr bool has_lower_bound =
       requires(const Index& i, Exec e, Keys k, Ranks r) {
     i.lower_bound(e, k, r);

@@ -90,11 +90,13 @@ void measure_build(const Subject<Key, Value, Exec>& subject, bool transfers,
     });
 
     const auto keys = static_cast<double>(subject.spec.size);
-    const double in =
-        keys * static_cast<double>(sizeof(Key) + value_bytes(subject.mode));
+    const double in = keys * (subject.key_bytes() +
+                              static_cast<double>(value_bytes(subject.mode)));
     guarded.counters["items_per_second"] = keys / seconds;
     guarded.counters["build_ms"] = 1e3 * seconds;
     guarded.counters["bytes_per_key"] = static_cast<double>(bytes) / keys;
+    if constexpr (is_string<Key>)
+      guarded.counters["chars_per_key"] = subject.chars_per_key();
     guarded.counters["GB_per_s"] =
         1e-9 * (in + static_cast<double>(bytes)) / seconds;
     if (!transfers)

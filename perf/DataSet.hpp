@@ -7,6 +7,7 @@
 
 #include "HostSort.hpp"
 #include "KeySpec.hpp"
+#include "PackedStrings.hpp"
 #include "Progress.hpp"
 #include "Random.hpp"
 
@@ -35,7 +36,7 @@ struct DataSet {
 
   static DataSet make(const KeySpec& spec, std::uint64_t seed) {
     DataSet data;
-    data.keys = spec.generator ? generated(spec, seed) : read(spec);
+    data.keys = spec.file.empty() ? generated(spec, seed) : read(spec);
     data.sort();
     return data;
   }
@@ -44,9 +45,18 @@ struct DataSet {
   static HostArray<const Key> generated(const KeySpec& spec,
                                         std::uint64_t seed) {
     const Progress progress("generating " + spec.description());
-    auto keys = host_array<Key>("keys", spec.size);
-    generate<Key>(*spec.generator, seed, std::span(keys.data(), spec.size));
-    return keys;
+    if constexpr (is_string<Key>) {
+      const StringSequence strings(*spec.strings, seed);
+      return packed_strings<Kokkos::HostSpace>(
+          "keys", spec.size, [&](std::uint64_t i) { return strings.size(i); },
+          [&](std::uint64_t i, unsigned char* to) {
+            strings.write(i, reinterpret_cast<char*>(to));
+          });
+    } else {
+      auto keys = host_array<Key>("keys", spec.size);
+      generate<Key>(*spec.generator, seed, std::span(keys.data(), spec.size));
+      return keys;
+    }
   }
 
   static HostArray<const Key> read(const KeySpec& spec) {
@@ -71,11 +81,15 @@ struct DataSet {
     // The reference must not depend on the map to bits being right.
     const std::uint64_t steps = size() > 0 ? size() - 1 : 0;
     if (host_parallel_find_first(steps, [&](std::uint64_t i) {
-          return ascending(i + 1) < ascending(i) ||
-                 (!(ascending(i) < ascending(i + 1)) && from(i + 1) < from(i));
+          return is_less(ascending(i + 1), ascending(i)) ||
+                 (!is_less(ascending(i), ascending(i + 1)) &&
+                  from(i + 1) < from(i));
         }) != steps)
       throw Error("kindex_bench: the host reference is not sorted stably");
-    sorted = ascending;
+    if constexpr (is_string<Key>)
+      sorted = packed<Kokkos::HostSpace>("sorted", ascending);
+    else
+      sorted = ascending;
     rows = from;
   }
 };

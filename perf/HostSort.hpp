@@ -7,12 +7,13 @@
 /// reference; independent of the library's own sorts.
 
 #include "HostParallel.hpp"
+#include "KeyType.hpp"
 
-#include <kindex/Key.hpp>
-
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -33,6 +34,19 @@ Kokkos::View<T*, MemorySpace> array_in(const std::string& what,
 template <class T>
 HostArray<T> host_array(const std::string& what, std::uint64_t n) {
   return array_in<T, Kokkos::HostSpace>(what, n);
+}
+
+/// A key as the standard library compares it.
+template <class Key>
+const Key& comparable(const Key& key) {
+  return key;
+}
+inline std::string_view comparable(const Bytes& string) {
+  return {reinterpret_cast<const char*>(string.data), string.size};
+}
+template <class Key>
+bool is_less(const Key& a, const Key& b) {
+  return comparable(a) < comparable(b);
 }
 
 /// A key and the position from which it came.
@@ -89,6 +103,29 @@ bool radix_pass(const HostArray<Entry<Key>>& from,
   return true;
 }
 
+/// Sorts shares, one of each thread, and merges them two by two.
+template <class Key>
+void merge_sort(const HostArray<Entry<Key>>& entries) {
+  const std::uint64_t n = entries.extent(0);
+  const auto threads = static_cast<std::uint64_t>(host_threads());
+  const std::uint64_t share = n / threads + 1;
+  const auto at = [&](std::uint64_t i) {
+    return entries.data() + std::min(i, n);
+  };
+  const auto is_before = [](const Entry<Key>& a, const Entry<Key>& b) {
+    const auto order = comparable(a.key) <=> comparable(b.key);
+    return order != 0 ? order < 0 : a.row < b.row;
+  };
+  host_parallel_for(threads, [&](std::uint64_t i) {
+    std::sort(at(i * share), at((i + 1) * share), is_before);
+  });
+  for (std::uint64_t width = share; width < n; width *= 2)
+    host_parallel_for(n / (2 * width) + 1, [&](std::uint64_t i) {
+      std::inplace_merge(at(2 * i * width), at((2 * i + 1) * width),
+                         at((2 * i + 2) * width), is_before);
+    });
+}
+
 }  // namespace detail
 
 /// `keys` in ascending order, each with its row; equal keys in row order.
@@ -96,13 +133,17 @@ template <class Key>
 HostArray<Entry<Key>> sorted_entries(const HostArray<const Key>& keys) {
   const std::uint64_t n = keys.extent(0);
   auto entries = host_array<Entry<Key>>("sorted_entries", n);
-  auto other = host_array<Entry<Key>>("sorted_entries::other", n);
   host_parallel_for(n, [&](std::uint64_t i) {
     entries(i) = {keys(i), static_cast<std::uint32_t>(i)};
   });
-  for (int place = 0; place < static_cast<int>(sizeof(Key)); ++place)
-    if (detail::radix_pass<Key>(entries, other, place))
-      std::swap(entries, other);
+  if constexpr (is_string<Key>) {
+    detail::merge_sort<Key>(entries);
+  } else {
+    auto other = host_array<Entry<Key>>("sorted_entries::other", n);
+    for (int place = 0; place < static_cast<int>(sizeof(Key)); ++place)
+      if (detail::radix_pass<Key>(entries, other, place))
+        std::swap(entries, other);
+  }
   return entries;
 }
 

@@ -253,12 +253,9 @@ class CaseAdder {
     });
   }
 
-  /// Unless there is one of that name.
   void add(const std::string& name,
            std::function<void(benchmark::State&)> run) {
-    for (const Case& other : cases_)
-      if (other.name == name) return;
-    cases_.push_back({name, std::move(run)});
+    add_case(name, std::move(run), cases_);
   }
 
   const KeySpec& spec_;

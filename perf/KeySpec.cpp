@@ -11,18 +11,25 @@
 namespace kindex::perf {
 namespace {
 
+std::string known_string_generators() {
+  std::string names;
+  for (const GeneratorInfo& info : string_generators)
+    names += (names.empty() ? "" : ", ") + std::string(info.name);
+  return names;
+}
+
 std::string known_generators() {
   std::string names;
   for (const GeneratorInfo& info : generators)
-    names += (names.empty() ? "" : ", ") + std::string(info.name);
-  return names;
+    names += std::string(info.name) + ", ";
+  return names + known_string_generators();
 }
 
 std::string known_types() {
   std::string names;
   for (std::string_view name : key_type_names)
-    names += (names.empty() ? "" : ", ") + std::string(name);
-  return names;
+    names += std::string(name) + ", ";
+  return names + std::string(string_type_name);
 }
 
 [[noreturn]] void fail(const std::string& text, const std::string& why) {
@@ -42,7 +49,8 @@ KeySpec generated(const std::string& text) {
 
   KeySpec spec;
   spec.generator = generator_named(generator);
-  if (!spec.generator)
+  spec.strings = string_generator_named(generator);
+  if (!spec.generator && !spec.strings)
     fail(text, "there is no generator '" + generator + "'; known are " +
                    known_generators());
   const auto key_type = key_type_named(type);
@@ -50,6 +58,11 @@ KeySpec generated(const std::string& text) {
     fail(text,
          "there is no key type '" + type + "'; known are " + known_types());
   spec.type = *key_type;
+  if (spec.strings && spec.type != KeyType::str)
+    fail(text, generator + " are strings: write " + generator +
+                   ":str:" + text.substr(second + 1));
+  if (!spec.strings && spec.type == KeyType::str)
+    fail(text, "generators of strings are " + known_string_generators());
   if (spec.generator == Generator::uuid && spec.type != KeyType::k128)
     fail(text,
          "UUIDs have 16 bytes: write uuid:k128:" + text.substr(second + 1));
@@ -77,6 +90,7 @@ KeySpec from_file(const std::string& text) {
 
 std::string KeySpec::set_name() const {
   if (generator) return std::string(name_of(*generator));
+  if (strings) return std::string(name_of(*strings));
   std::string name = file.filename().string();
   const auto is_control = [](unsigned char c) { return c < 32 || c == 127; };
   for (char& c : name)  // would split a benchmark name, or a line

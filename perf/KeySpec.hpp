@@ -7,6 +7,7 @@
 
 #include "Generators.hpp"
 #include "KeyType.hpp"
+#include "StringSequence.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -18,7 +19,8 @@ namespace kindex::perf {
 
 /// A key set: a generator with type and size, or a key file.
 struct KeySpec {
-  std::optional<Generator> generator;  ///< unset: read `file`
+  std::optional<Generator> generator;
+  std::optional<StringGenerator> strings;  ///< both unset: read `file`
   std::filesystem::path file;
   KeyType type = KeyType::u64;
   std::uint64_t size = 0;

@@ -5,6 +5,7 @@
 /// \file
 /// The key types that kindex_bench measures, and their short names.
 
+#include <kindex/Bytes.hpp>
 #include <kindex/Key.hpp>
 
 #include <cstddef>
@@ -24,22 +25,44 @@ inline constexpr bool is_wide_unsigned =
     std::is_same_v<Key, std::uint32_t> || std::is_same_v<Key, std::uint64_t> ||
     std::is_same_v<Key, Key128>;
 
-enum class KeyType { u8, u16, u32, u64, i8, i16, i32, i64, f32, f64, k128 };
+/// Whether keys are byte strings, which have benchmarks of their own.
+template <class Key>
+inline constexpr bool is_string = std::is_same_v<Key, Bytes>;
 
+enum class KeyType {
+  u8,
+  u16,
+  u32,
+  u64,
+  i8,
+  i16,
+  i32,
+  i64,
+  f32,
+  f64,
+  k128,
+  str
+};
+
+/// Of all but strings.
 inline constexpr std::string_view key_type_names[] = {
     "u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32", "f64", "k128"};
+inline constexpr std::string_view string_type_name = "str";
 
 constexpr std::string_view name_of(KeyType type) {
-  return key_type_names[static_cast<std::size_t>(type)];
+  return type == KeyType::str ? string_type_name
+                              : key_type_names[static_cast<std::size_t>(type)];
 }
 
 constexpr std::optional<KeyType> key_type_named(std::string_view name) {
   for (std::size_t i = 0; i < std::size(key_type_names); ++i)
     if (key_type_names[i] == name) return static_cast<KeyType>(i);
+  if (name == string_type_name) return KeyType::str;
   return std::nullopt;
 }
 
-/// Calls `f.template operator()<Key>()` with the C++ type of `type`.
+/// Calls `f.template operator()<Key>()` with the C++ type of `type`, which
+/// is not `str`.
 template <class F>
 decltype(auto) with_key_type(KeyType type, F&& f) {
   switch (type) {
@@ -53,7 +76,8 @@ decltype(auto) with_key_type(KeyType type, F&& f) {
     case KeyType::i64: return f.template operator()<std::int64_t>();
     case KeyType::f32: return f.template operator()<float>();
     case KeyType::f64: return f.template operator()<double>();
-    case KeyType::k128: break;
+    case KeyType::k128:
+    case KeyType::str: break;
   }
   return f.template operator()<Key128>();
 }

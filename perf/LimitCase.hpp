@@ -16,8 +16,9 @@ template <class Key, class Value, class Exec>
 LookupShape lookup_shape(const Subject<Key, Value, Exec>& subject,
                          std::uint64_t result_bytes) {
   LookupShape shape;
-  shape.array_bytes =
-      subject.spec.size * (sizeof(Key) + value_bytes(subject.mode));
+  shape.array_bytes = static_cast<std::uint64_t>(
+      static_cast<double>(subject.spec.size) *
+      (subject.key_bytes() + static_cast<double>(value_bytes(subject.mode))));
   shape.query_bytes = sizeof(Key);
   shape.result_bytes = result_bytes;
   shape.queries = subject.session.options.batch(is_host<Exec>);

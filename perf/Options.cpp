@@ -21,14 +21,16 @@ Every configuration is verified against a host reference before it is timed.
 
 std::string footer() {
   std::string text = "Generators (GENERATOR:TYPE:N):\n";
-  for (const GeneratorInfo& info : generators) {
+  const auto add = [&text](const GeneratorInfo& info) {
     std::string name(info.name);
     name.resize(12, ' ');
     text += "  " + name + std::string(info.what) + "\n";
-  }
+  };
+  for (const GeneratorInfo& info : generators) add(info);
+  for (const GeneratorInfo& info : string_generators) add(info);
   text += "Key types:\n ";
   for (std::string_view name : key_type_names) text += " " + std::string(name);
-  text += R"(
+  text += " " + std::string(string_type_name) + R"(
 Key files: SOSD format, name ends in _uint32 or _uint64.
 
 Google Benchmark's options (--benchmark_filter=REGEX, --benchmark_min_time=S,

@@ -363,9 +363,11 @@ double measure_batches(const Subject<Key, Value, Exec>& subject,
   state.counters["ns_per_lookup"] = 1e9 * seconds / queries;
   state.counters["batch_us"] = 1e6 * seconds;
   state.counters["GB_per_s"] =
-      1e-9 * queries * (sizeof(Key) + sizeof(Result) + 32) / seconds;
+      1e-9 * queries * (subject.key_bytes() + sizeof(Result) + 32) / seconds;
   state.counters["bytes_per_key"] =
       static_cast<double>(run.index_bytes()) / keys;
+  if constexpr (is_string<Key>)
+    state.counters["chars_per_key"] = subject.chars_per_key();
   state.counters["hit_rate"] = run.hit_rate();
   if (point.transfers != Transfers::out) {
     state.counters["GB_per_s_in"] = 1e-9 * queries * sizeof(Key) / seconds;

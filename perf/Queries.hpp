@@ -61,11 +61,15 @@ class Sampler {
     return ranks_.below(data_.size(), i);
   }
 
+  bool is_hit(std::uint64_t i, double hit_rate) const {
+    return coins_.unit(i) < hit_rate;
+  }
+
   /// A key of the set with probability `hit_rate`; otherwise one between its
   /// keys, if there is room.
   Key key(std::uint64_t i, double hit_rate) const {
     const std::uint64_t place = rank(i);
-    if (coins_.unit(i) < hit_rate) return data_.sorted(place);
+    if (is_hit(i, hit_rate)) return data_.sorted(place);
     constexpr std::uint64_t attempts = 32;
     const CounterRandom draws(gaps_(i), 0);
     for (std::uint64_t attempt = 0; attempt < attempts; ++attempt) {
@@ -125,14 +129,14 @@ template <class Key>
 std::uint32_t reference_lower_bound(const DataSet<Key>& data, const Key& key) {
   const Key* begin = data.sorted.data();
   return static_cast<std::uint32_t>(
-      std::lower_bound(begin, begin + data.size(), key) - begin);
+      std::lower_bound(begin, begin + data.size(), key, is_less<Key>) - begin);
 }
 
 template <class Key>
 std::uint32_t reference_upper_bound(const DataSet<Key>& data, const Key& key) {
   const Key* begin = data.sorted.data();
   return static_cast<std::uint32_t>(
-      std::upper_bound(begin, begin + data.size(), key) - begin);
+      std::upper_bound(begin, begin + data.size(), key, is_less<Key>) - begin);
 }
 
 /// Point queries and their lower bounds.
@@ -146,7 +150,7 @@ struct PointQueries {
 
   /// Whether query `i` is a key of `data`.
   bool hits(const DataSet<Key>& data, std::uint64_t i) const {
-    return ranks(i) < data.size() && !(keys(i) < data.sorted(ranks(i)));
+    return ranks(i) < data.size() && !is_less(keys(i), data.sorted(ranks(i)));
   }
 
   /// `size` queries; where the order is `sorted`, each `batch` of them is.
@@ -158,11 +162,16 @@ struct PointQueries {
     const Progress progress("answering " + std::to_string(size) +
                             " point queries by the host reference");
     const Sampler<Key> sampler(data, options.order, options.seed);
-    host_parallel_for(size, [&](std::uint64_t i) {
-      queries.keys(i) = sampler.key(i, options.hit_rate);
-    });
-    if (options.order.kind == QueryOrder::Kind::sorted)
+    if constexpr (is_string<Key>)
+      queries.draw_strings(data, sampler, options.hit_rate);
+    else
+      host_parallel_for(size, [&](std::uint64_t i) {
+        queries.keys(i) = sampler.key(i, options.hit_rate);
+      });
+    if (options.order.kind == QueryOrder::Kind::sorted) {
       queries.sort_batches(batch);
+      if constexpr (is_string<Key>) queries.pack();
+    }
     host_parallel_for(size, [&](std::uint64_t i) {
       queries.ranks(i) = reference_lower_bound(data, queries.keys(i));
     });
@@ -175,6 +184,27 @@ struct PointQueries {
   }
 
  private:
+  /// Strings of the set; of those that shall miss, the last byte is one that
+  /// no generator writes.
+  void draw_strings(const DataSet<Key>& data, const Sampler<Key>& sampler,
+                    double hit_rate) {
+    const auto drawn = [&](std::uint64_t i) {
+      return data.sorted(sampler.rank(i));
+    };
+    keys = packed_strings<Kokkos::HostSpace>(
+        "queries", size(), [&](std::uint64_t i) { return drawn(i).size; },
+        [&](std::uint64_t i, unsigned char* to) {
+          const Bytes from = drawn(i);
+          std::copy_n(from.data, from.size, to);
+          if (!sampler.is_hit(i, hit_rate)) to[from.size - 1] ^= 0x80;
+        });
+  }
+
+  /// Copies strings, so that they stand in memory as they are asked.
+  void pack() {
+    keys = packed<Kokkos::HostSpace>("queries", HostArray<const Key>(keys));
+  }
+
   void sort_batches(std::uint64_t batch) {
     for (std::uint64_t begin = 0; begin < size(); begin += batch) {
       const auto end = std::min(begin + batch, size());

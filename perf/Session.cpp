@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <utility>
 
 namespace kindex::perf {
 namespace {
@@ -36,6 +37,14 @@ void add_copy_case(Session& session, std::vector<Case>& cases) {
 void add_copy_cases(Session& session, std::vector<Case>& cases) {
   add_copy_case<HostExec>(session, cases);
   if constexpr (has_device) add_copy_case<DeviceExec>(session, cases);
+}
+
+void add_case(const std::string& name,
+              std::function<void(benchmark::State&)> run,
+              std::vector<Case>& cases) {
+  for (const Case& other : cases)
+    if (other.name == name) return;
+  cases.push_back({name, std::move(run)});
 }
 
 bool is_selected(const std::vector<std::string>& selection,

@@ -114,6 +114,16 @@ void add_copy_cases(Session& session, std::vector<Case>& cases);
 template <class Key>
 std::vector<std::string> index_names();
 
+/// The same of strings.
+void add_string_cases(const KeySpec& spec, Session& session,
+                      std::vector<Case>& cases);
+std::vector<std::string> string_index_names();
+
+/// Appends a benchmark unless there is one of that name.
+void add_case(const std::string& name,
+              std::function<void(benchmark::State&)> run,
+              std::vector<Case>& cases);
+
 /// Whether the user's selection (empty: everything) contains `name`.
 bool is_selected(const std::vector<std::string>& selection,
                  const std::string& name);

@@ -8,11 +8,13 @@
 
 #include "AnyIndex.hpp"
 #include "DataSet.hpp"
+#include "PackedStrings.hpp"
 #include "Queries.hpp"
 #include "Session.hpp"
 #include "Spaces.hpp"
 
 #include <cstdio>
+#include <iomanip>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -27,6 +29,8 @@ Kokkos::View<const T*, typename Exec::memory_space> on_device(
   if constexpr (std::is_same_v<typename Exec::memory_space,
                                Kokkos::HostSpace>) {
     return from;
+  } else if constexpr (is_string<T>) {
+    return packed<typename Exec::memory_space>(what, from);
   } else {
     const auto to =
         array_in<T, typename Exec::memory_space>(what, from.extent(0));
@@ -61,7 +65,16 @@ template <class Key>
 std::string printed(const Key& key) {
   std::ostringstream out;
   out.precision(17);
-  if constexpr (sizeof(Key) == 1)
+  if constexpr (is_string<Key>) {
+    // Results are written as UTF-8, which other bytes are not.
+    out << '"' << std::hex;
+    for (const unsigned char c : comparable(key))
+      if (c >= 32 && c < 127)
+        out << c;
+      else
+        out << "\\x" << std::setw(2) << std::setfill('0') << int{c};
+    out << '"';
+  } else if constexpr (sizeof(Key) == 1)
     out << static_cast<int>(key);
   else
     out << key;
@@ -114,6 +127,22 @@ struct Subject {
     return cache.get<DataSet<Key>>("data", data_key(), [&] {
       return DataSet<Key>::make(spec, session.options.seed);
     });
+  }
+
+  /// Of strings, on average.
+  double chars_per_key() const {
+    const auto& strings = data().keys;
+    return static_cast<double>(offsets_of(strings)(strings.extent(0))) /
+           static_cast<double>(strings.extent(0));
+  }
+
+  /// A key as it is stored and asked: of strings, characters and a reference
+  /// to them.
+  double key_bytes() const {
+    if constexpr (is_string<Key>)
+      return sizeof(Key) + chars_per_key();
+    else
+      return sizeof(Key);
   }
 
   /// What the answer is for the key at `rank`.

@@ -204,6 +204,18 @@ radix = report(plain + [
               ns_per_lookup=1.0, bytes_per_key=8.0, lookups_per_second=4e6,
               lookups_per_query=4.0)] + [
     {**hits("radix_tree", 1000, 1.0), "hits_per_second": 9e9}])
+def of_strings(op, **counters):
+    made = benchmark(op, "string_radix_tree", 4096, "/keys:words/values:none"
+                     "/hit:1/q:1024/order:random", ns_per_lookup=1.0,
+                     items_per_second=3e9, bytes_per_key=24.0,
+                     chars_per_key=8.0, GB_per_s=1.0, **counters)
+    for name in ("name", "run_name"):
+        made[name] = made[name].replace("/u32/", "/str/")
+    return made
+
+
+strings = report(plain + [of_strings("find"), of_strings("ref_find"),
+                          of_strings("build", build_ms=2.0)])
 bounds = report(plain + [point("learned_index", 4096, 3)] + [
     {**point(f"learned_index+epsilon_{epsilon}+{way}", 4096, billions),
      "bytes_per_key": 4.0 + 1.0 / epsilon}
@@ -292,6 +304,13 @@ checks = {
         one_method, "radix_tree", "Cuda", "u32 uniform", "2¹²", "insert", "2¹⁰",
         "64.000", "16") and "synchronised" not in one_method,
     "methods alone": "microseconds of a batch" not in updates,
+    "strings": row(strings, "string_radix_tree", "Cuda", "str words", "2¹²",
+                   "2¹⁰", "3,000.0", "1", "", "1", "no")
+        and row(strings, "string_radix_tree", "Cuda", "str words", "2¹²",
+                "24.00", "8.00")
+        and row(strings, "sorted_array", "Cuda", "u32 uniform", "2¹²", "4.00",
+                "0.00")
+        and "characters per key" not in without,
     "no radix tree, no section": ">Radix tree<" not in without,
     "the radix tree's table": ">Radix tree<" in radix and row(
         radix, "Cuda", "u32 uniform", "2¹²", "4,000", "2,000", "4", "9,000"),

@@ -52,6 +52,10 @@ std::vector<Case> all_cases(Session& session) {
   std::vector<Case> cases;
   add_copy_cases(session, cases);
   for (const KeySpec& spec : options.keys) {
+    if (spec.type == KeyType::str) {
+      add_string_cases(spec, session, cases);
+      continue;
+    }
     const bool sweep_this = sweep && is_largest_of_its_type(spec, options.keys);
     with_key_type(spec.type, [&]<class Key>() {
       add_cases<Key>(spec, sweep_this, session, cases);
@@ -190,9 +194,10 @@ int measure(Session& session, const std::vector<Case>& cases,
   return 0;
 }
 
-/// The names of the indexes of every key type that this build has.
+/// The names of the indexes of strings and of every key type that this build
+/// has.
 std::vector<std::string> all_index_names() {
-  std::vector<std::string> all;
+  std::vector<std::string> all = string_index_names();
   for (const std::string_view type : key_type_names) {
     const auto names = with_key_type(
         *key_type_named(type), []<class Key>() { return index_names<Key>(); });

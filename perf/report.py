@@ -996,14 +996,18 @@ def memory_section(results, palette):
     drawing = figure_against_n(plain, palette, "memory", "bytes_per_key",
                                "bytes per key", text=lambda x: f"{x:.3g}",
                                split=False)
+    strings = any("chars_per_key" in r.counters for r in plain)
     rows = [(r.index, r.space, group_title(r.group()), count(r.n),
-             f"{r.counters['bytes_per_key']:.2f}")
+             f"{r.counters['bytes_per_key']:.2f}",
+             *((f"{r.counters.get('chars_per_key', 0):.2f}",) if strings
+               else ()))
             for r in sorted(plain, key=lambda r: (r.group(), r.n,
                                                   r.counters["bytes_per_key"]))]
     return (figure_block(drawing, "All that the index holds, keys and values "
                          "included. Lower is better.")
             + details("Numbers", table(
-                ("index", "device", "keys", "n", "bytes per key"), rows, 3)))
+                ("index", "device", "keys", "n", "bytes per key",
+                 *(("characters per key",) if strings else ())), rows, 3)))
 
 
 def crossing(host, gpu):

@@ -3,8 +3,9 @@
 # ---- the key sets ------------------------------------------------------------
 
 find_package(GTest REQUIRED)
-add_executable(kindex_generator_tests
-               "${PROJECT_SOURCE_DIR}/unit_tests/test_generators.cpp")
+add_executable(
+  kindex_generator_tests "${PROJECT_SOURCE_DIR}/unit_tests/test_generators.cpp"
+                         StringSequenceTests.cpp)
 target_link_libraries(kindex_generator_tests PRIVATE kindex_perf_data
                                                      GTest::gtest_main)
 kindex_use_runtime(kindex_generator_tests)
@@ -48,6 +49,21 @@ foreach(order IN ITEMS normal gamma)
 endforeach()
 kindex_add_smoke(sorted_order kindex_bench --keys osm:u64:1 --keys
                  fb:u64:30 ${tiny} ${every_operation} --order sorted --sweep)
+
+# Strings have indexes and operations of their own.
+set(strings)
+foreach(generator IN ITEMS words urls uuids)
+  list(APPEND strings --keys ${generator}:str:5000)
+endforeach()
+set(ask_strings ${tiny} --ops build,find,ref_find,lower_bound --values none,u32)
+kindex_add_smoke(
+  strings kindex_bench ${strings} ${ask_strings} --hit-rate 0.5 --json
+  "${CMAKE_CURRENT_BINARY_DIR}/strings.json")
+set_tests_properties(perf.strings PROPERTIES FIXTURES_SETUP perf_strings)
+kindex_add_smoke(strings_in_order kindex_bench --keys words:str:1 --keys
+                 urls:str:30 ${ask_strings} --order sorted)
+kindex_add_smoke(popular_strings kindex_bench ${strings} ${ask_strings} --order
+                 zipf:0.99)
 
 kindex_add_smoke(list kindex_bench --list --keys dense:u32:2^20)
 set_tests_properties(
@@ -152,6 +168,12 @@ kindex_add_refusal(negative_seed "'-1' is not a whole number" --seed -1)
 kindex_add_refusal(large_seed "is not a whole number" --seed
                    18446744073709551616)
 
+kindex_add_refusal(strings_as_numbers "write words:str:10" --keys words:u64:10)
+kindex_add_refusal(numbers_as_strings "generators of strings are words" --keys
+                   uniform:str:10)
+kindex_add_refusal(ranges_of_strings "nothing .* is measured on strings" --keys
+                   words:str:10 --ops range)
+
 # A filter that matches nothing is no error, but does not go unsaid.
 kindex_add_smoke(empty_filter kindex_bench ${tiny} --benchmark_filter=nonsense)
 set_tests_properties(
@@ -198,6 +220,12 @@ if(Kindex_PYTHON)
     "${CMAKE_CURRENT_BINARY_DIR}/smoke.json")
   set_tests_properties(perf.json_is_complete PROPERTIES FIXTURES_REQUIRED
                                                         perf_json)
+  kindex_add_smoke(
+    json_of_strings_is_complete "${Kindex_PYTHON}"
+    "${CMAKE_CURRENT_SOURCE_DIR}/check_json.py"
+    "${CMAKE_CURRENT_BINARY_DIR}/strings.json" build find ref_find lower_bound)
+  set_tests_properties(perf.json_of_strings_is_complete
+                       PROPERTIES FIXTURES_REQUIRED perf_strings)
 endif()
 if(Kindex_PYTHON AND NOT no_matplotlib)
   kindex_add_smoke(

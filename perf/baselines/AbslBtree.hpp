@@ -9,10 +9,13 @@
 #include <kindex/Types.hpp>
 
 #include <absl/container/btree_map.h>
+#include <absl/strings/string_view.h>
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
+#include <type_traits>
 #include <utility>
 
 namespace kindex::perf {
@@ -49,14 +52,16 @@ struct CountingAllocator {
 
 /// Abseil's B-tree, searched in an OpenMP loop. It knows no ranks, so bounds
 /// are measured where the stored value is the position. It is filled in
-/// ascending order by one thread, its fastest way.
+/// ascending order by one thread, its fastest way. Of strings, it keeps
+/// std::string.
 template <class Key, class Value>
 class AbslBtree {
   using Keys = Kokkos::View<const Key*, Kokkos::HostSpace>;
   using Values = Kokkos::View<const Value*, Kokkos::HostSpace>;
+  using Stored = std::conditional_t<is_string<Key>, std::string, Key>;
   using Map =
-      absl::btree_multimap<Key, Value, std::less<Key>,
-                           CountingAllocator<std::pair<const Key, Value>>>;
+      absl::btree_multimap<Stored, Value, std::less<Stored>,
+                           CountingAllocator<std::pair<const Stored, Value>>>;
 
  public:
   using hits_type = HostRanges<Value>;
@@ -81,8 +86,8 @@ class AbslBtree {
   template <class Exec, class Out>
   void find(const Exec&, const Keys& queries, const Out& out) const {
     host_parallel_for(queries.extent(0), [&](std::uint64_t i) {
-      const auto at = map_.lower_bound(queries(i));
-      const bool hit = at != map_.end() && !(queries(i) < at->first);
+      const auto at = map_.lower_bound(sought(queries(i)));
+      const bool hit = at != map_.end() && !(sought(queries(i)) < at->first);
       out(i) = hit ? at->second : default_missing<Value>();
     });
   }
@@ -91,7 +96,7 @@ class AbslBtree {
   void lower_bound(const Exec&, const Keys& queries, const Ranks& ranks) const {
     using Rank = typename Ranks::value_type;
     host_parallel_for(queries.extent(0), [&](std::uint64_t i) {
-      const auto at = map_.lower_bound(queries(i));
+      const auto at = map_.lower_bound(sought(queries(i)));
       ranks(i) = static_cast<Rank>(at != map_.end() ? at->second : map_.size());
     });
   }
@@ -99,8 +104,8 @@ class AbslBtree {
   template <class Exec, class Counts>
   void count(const Exec&, const Keys& queries, const Counts& counts) const {
     host_parallel_for(queries.extent(0), [&](std::uint64_t i) {
-      counts(i) =
-          static_cast<typename Counts::value_type>(map_.count(queries(i)));
+      counts(i) = static_cast<typename Counts::value_type>(
+          map_.count(sought(queries(i))));
     });
   }
 
@@ -111,13 +116,13 @@ class AbslBtree {
         hits, lo.extent(0),
         [&](std::uint64_t i) {
           std::uint64_t hits = 0;
-          for (auto at = map_.lower_bound(lo(i));
-               at != map_.end() && !(hi(i) < at->first); ++at)
+          for (auto at = map_.lower_bound(sought(lo(i)));
+               at != map_.end() && !(sought(hi(i)) < at->first); ++at)
             ++hits;
           return hits;
         },
         [&](std::uint64_t i, std::uint64_t size, Value* out) {
-          auto at = map_.lower_bound(lo(i));
+          auto at = map_.lower_bound(sought(lo(i)));
           for (std::uint64_t j = 0; j < size; ++j, ++at) out[j] = at->second;
         });
   }
@@ -125,8 +130,22 @@ class AbslBtree {
   std::uint64_t memory_bytes() const { return *bytes_; }
 
  private:
+  /// A key as the map compares it.
+  static decltype(auto) sought(const Key& key) {
+    if constexpr (is_string<Key>) {
+      const std::string_view text = comparable(key);
+      return absl::string_view(text.data(), text.size());
+    } else {
+      return (key);
+    }
+  }
+
   void append(const Key& key, Value value) {
-    map_.emplace_hint(map_.end(), key, value);
+    const auto at =
+        map_.emplace_hint(map_.end(), Stored(comparable(key)), value);
+    if constexpr (is_string<Key>)
+      if (at->first.capacity() > std::string().capacity())
+        *bytes_ += at->first.capacity() + 1;
   }
 
   std::unique_ptr<std::uint64_t> bytes_ = std::make_unique<std::uint64_t>(0);

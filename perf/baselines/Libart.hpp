@@ -4,11 +4,13 @@
 
 #include "../HostSort.hpp"
 #include "../Options.hpp"
+#include "../StringSequence.hpp"
 
 #include <kindex/Types.hpp>
 
 #include <art.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -18,12 +20,17 @@ namespace kindex::perf {
 /// libart, the adaptive radix tree of Leis, Kemper and Neumann (2013) in C by
 /// Armon Dadgar, searched in an OpenMP loop. Its keys are the bytes of ours,
 /// the most significant first, its values pointers that are none. It is filled
-/// in ascending order by one thread.
+/// in ascending order by one thread. Strings get a zero at their end, since it
+/// holds none that others begin with.
 template <class Key>
 class Libart {
   using Keys = Kokkos::View<const Key*, Kokkos::HostSpace>;
   using Values = Kokkos::View<const std::uint32_t*, Kokkos::HostSpace>;
-  using Bytes = std::array<unsigned char, sizeof(Key)>;
+  struct Text {
+    std::array<unsigned char, is_string<Key> ? longest_string + 1 : sizeof(Key)>
+        bytes;
+    int size;
+  };
 
  public:
   static bool supports(Op, ValueMode mode) { return mode != ValueMode::u64; }
@@ -44,9 +51,9 @@ class Libart {
   template <class Exec, class Out>
   void find(const Exec&, const Keys& queries, const Out& out) const {
     host_parallel_for(queries.extent(0), [&](std::uint64_t i) {
-      const Bytes bytes = bytes_of(queries(i));
+      const Text text = text_of(queries(i));
       const void* const found =
-          art_search(tree_.get(), bytes.data(), sizeof(Key));
+          art_search(tree_.get(), text.bytes.data(), text.size);
       out(i) = found == nullptr
                    ? default_missing<std::uint32_t>()
                    : static_cast<std::uint32_t>(
@@ -67,24 +74,30 @@ class Libart {
 
   Libart() : tree_(new art_tree) { art_tree_init(tree_.get()); }
 
-  static Bytes bytes_of(const Key& key) {
-    const auto bits = KeyTraits<Key>::to_bits(key);
-    Bytes bytes;
-    for (std::size_t i = 0; i < sizeof(Key); ++i)
-      if constexpr (sizeof(Key) == 16)
-        bytes[i] = static_cast<unsigned char>((i < 8 ? bits.hi : bits.lo) >>
-                                              (56 - 8 * (i % 8)));
-      else
-        bytes[i] =
-            static_cast<unsigned char>(bits >> (8 * (sizeof(Key) - 1 - i)));
-    return bytes;
+  static Text text_of(const Key& key) {
+    Text text;
+    if constexpr (is_string<Key>) {
+      *std::copy_n(key.data, key.size, text.bytes.data()) = 0;
+      text.size = static_cast<int>(key.size) + 1;
+    } else {
+      const auto bits = KeyTraits<Key>::to_bits(key);
+      text.size = sizeof(Key);
+      for (std::size_t i = 0; i < sizeof(Key); ++i)
+        if constexpr (sizeof(Key) == 16)
+          text.bytes[i] = static_cast<unsigned char>(
+              (i < 8 ? bits.hi : bits.lo) >> (56 - 8 * (i % 8)));
+        else
+          text.bytes[i] =
+              static_cast<unsigned char>(bits >> (8 * (sizeof(Key) - 1 - i)));
+    }
+    return text;
   }
 
   /// The first of equal keys stays.
   void append(const Key& key, std::uint32_t value) {
-    const Bytes bytes = bytes_of(key);
+    const Text text = text_of(key);
     art_insert_no_replace(
-        tree_.get(), bytes.data(), sizeof(Key),
+        tree_.get(), text.bytes.data(), text.size,
         reinterpret_cast<void*>(static_cast<std::uintptr_t>(value) + 1));
   }
 
@@ -98,8 +111,10 @@ class Libart {
 
   static std::uint64_t bytes_below(const art_node* node) {
     if (node == nullptr) return 0;
-    if (reinterpret_cast<std::uintptr_t>(node) % 2 == 1)
-      return sizeof(art_leaf) + sizeof(Key);
+    const auto bits = reinterpret_cast<std::uintptr_t>(node);
+    if (bits % 2 == 1)
+      return sizeof(art_leaf) +
+             reinterpret_cast<const art_leaf*>(bits - 1)->key_len;
     switch (node->type) {
       case NODE4: return bytes_of_node<art_node4>(node, node->num_children);
       case NODE16: return bytes_of_node<art_node16>(node, node->num_children);
