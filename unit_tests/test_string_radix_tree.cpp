@@ -325,6 +325,52 @@ TYPED_TEST(StringRadixTrees, AreNotLedAstrayByPaths) {
     expect_right_answers<Exec>("paths", strings, queries, leaf);
 }
 
+TYPED_TEST(StringRadixTrees, PagesAreReported) {
+  using Exec = TypeParam;
+  constexpr std::uint32_t n = 1 << 18;
+  Strings strings;
+  std::vector<std::uint32_t> rows(n);
+  std::iota(rows.begin(), rows.end(), 0U);
+  for (const auto row : rows)
+    strings.push_back("a string of some length: " +
+                      std::to_string(row * 2654435761U));
+  const DeviceStrings<Exec> on_device(strings);
+  const auto build = [&](kindex::Pages pages) {
+    RadixTreeOptions options = options_of(1);
+    options.pages = pages;
+    return TreeOn<Exec>(Exec{}, on_device.offsets, on_device.chars, options);
+  };
+  const auto expect_answers = [&](const TreeOn<Exec>& index) {
+    const auto found = filled<std::uint32_t, Exec>(n);
+    index.find(Exec{}, on_device.queries, found);
+    EXPECT_EQ(to_host(found), rows);
+  };
+  const auto ordinary = build(kindex::Pages::ordinary);
+  auto huge = build(kindex::Pages::huge);
+  EXPECT_EQ(ordinary.huge_page_bytes(), 0u);
+  EXPECT_EQ(ordinary.memory_bytes(), huge.memory_bytes());
+  expect_answers(ordinary);
+  expect_answers(huge);
+  const bool on_host =
+      std::is_same_v<typename Exec::memory_space, Kokkos::HostSpace>;
+  if (!on_host || huge.huge_page_bytes() == 0) {
+    EXPECT_EQ(huge.huge_page_bytes(), 0u);
+    return;
+  }
+  EXPECT_GE(huge.huge_page_bytes(), huge.memory_bytes() / 3);
+  EXPECT_LE(huge.huge_page_bytes(), huge.memory_bytes());
+  // So are other strings, and values that a copy no longer shares.
+  const auto copy = huge;
+  huge.update(Exec{}, on_device.offsets, on_device.chars,
+              to_device<Exec>(rows));
+  EXPECT_EQ(huge.huge_page_bytes(), copy.huge_page_bytes());
+  const DeviceStrings<Exec> one(Strings{"one more"});
+  huge.insert(Exec{}, one.offsets, one.chars,
+              to_device<Exec>(std::vector<std::uint32_t>{n}));
+  EXPECT_GE(huge.huge_page_bytes(), huge.memory_bytes() / 3);
+  expect_answers(huge);
+}
+
 /// Nodes of every size, and strings that end in them.
 TYPED_TEST(StringRadixTrees, HaveEveryForm) {
   using Exec = TypeParam;

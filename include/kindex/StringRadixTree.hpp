@@ -140,8 +140,8 @@ class StringRadixTree
   StringRadixTree(const Exec& space, const Offsets& offsets, const Chars& chars,
                   const RadixTreeOptions& options = default_options())
       : StringRadixTree(options) {
-    build(space,
-          Storage(name(), space, offsets, chars, false, Check::on, row_ids()));
+    build(space, Storage(name(), space, offsets, chars, false, Check::on,
+                         row_ids(), options_.pages));
   }
 
   /// Builds from strings in any order and their values.
@@ -155,7 +155,8 @@ class StringRadixTree
       const Values& values, const RadixTreeOptions& options = default_options())
       : StringRadixTree(options) {
     build(space, Storage(name(), space, offsets, chars, false, Check::on,
-                         query::as_input(query::strided<Exec>(values))));
+                         query::as_input(query::strided<Exec>(values)),
+                         options_.pages));
   }
 
   /// Builds from ascending strings; values are the row ids 0...n-1, which are
@@ -170,8 +171,8 @@ class StringRadixTree
                   const Chars& chars, Check check = Check::on,
                   const RadixTreeOptions& options = default_options())
       : StringRadixTree(options) {
-    build(space,
-          Storage(name(), space, offsets, chars, true, check, row_ids()));
+    build(space, Storage(name(), space, offsets, chars, true, check, row_ids(),
+                         options_.pages));
   }
 
   /// Builds from ascending strings and their values.
@@ -185,7 +186,8 @@ class StringRadixTree
       const RadixTreeOptions& options = default_options())
       : StringRadixTree(options) {
     build(space, Storage(name(), space, offsets, chars, true, check,
-                         query::as_input(query::strided<Exec>(values))));
+                         query::as_input(query::strided<Exec>(values)),
+                         options_.pages));
   }
 
   /// Adds strings and their values, each behind all that are equal, those of a
@@ -306,6 +308,12 @@ class StringRadixTree
   /// Bytes that the index holds.
   size_type memory_bytes() const { return data_bytes() + tree_bytes(); }
 
+  /// Bytes for which huge pages were asked, and not refused: see
+  /// BPlusTree::huge_page_bytes.
+  size_type huge_page_bytes() const {
+    return strings_.huge_page_bytes() + levels_.huge_page_bytes();
+  }
+
   /// Bytes of strings, offsets and values.
   size_type data_bytes() const { return strings_.memory_bytes(); }
 
@@ -332,6 +340,8 @@ class StringRadixTree
     ref.entries_ = strings_.entries();
     ref.nodes_.form.strings = strings_.ref();
     levels_.refer(ref.nodes_);
+    // Of a core of the machines measured, whose second caches have 2 MiB.
+    ref.nodes_.is_cached = memory_bytes() <= size_type{2} << 20;
     return ref;
   }
 
@@ -358,7 +368,8 @@ class StringRadixTree
   /// The same of those that `source` says, `count` of them.
   template <class Exec, class Source>
   void edit(const Exec& space, const Source& source, size_type count) {
-    build(space, Storage::from_source(label, space, source, count));
+    build(space,
+          Storage::from_source(label, space, source, count, options_.pages));
   }
 
   template <class Exec, class Offsets, class Chars, class Given>
@@ -422,8 +433,8 @@ class StringRadixTree<Value, MemorySpace>::Ref
       if (at == size()) return at;
       const Bytes own = key_at(at);
       const std::uint32_t common = common_bytes(own, key);
-      // A path has led astray.
-      if (finds && int(common) < depth) return size();
+      if (i == 0 && int(common) < depth)
+        return query::RadixNodes<query::StringRadixForm>::astray;
       const int difference = own.symbol(common) - key.symbol(common);
       if (difference >= 0) return finds && difference > 0 ? size() : at;
     }

@@ -7,6 +7,7 @@
 
 #include <kindex/Bytes.hpp>
 #include <kindex/build/Entries.hpp>
+#include <kindex/build/HugePages.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -365,13 +366,19 @@ class Strings {
   Strings(Strings&& other) noexcept
       : offsets_(std::exchange(other.offsets_, {})),
         chars_(std::exchange(other.chars_, {})),
-        values_(std::exchange(other.values_, {})) {}
+        values_(std::exchange(other.values_, {})),
+        pages_(other.pages_),
+        huge_text_(std::exchange(other.huge_text_, 0)),
+        huge_values_(std::exchange(other.huge_values_, 0)) {}
   /// Takes the strings, and leaves none.
   Strings& operator=(Strings&& other) noexcept {
     Strings taken(std::move(other));
     std::swap(offsets_, taken.offsets_);
     std::swap(chars_, taken.chars_);
     std::swap(values_, taken.values_);
+    std::swap(pages_, taken.pages_);
+    std::swap(huge_text_, taken.huge_text_);
+    std::swap(huge_values_, taken.huge_values_);
     return *this;
   }
   ~Strings() = default;
@@ -381,10 +388,12 @@ class Strings {
   /// \param is_sorted whether the caller promises that they ascend.
   /// \param check whether that is verified.
   /// \param given values, or of RowIds.
+  /// \param pages where the memory is a host's.
   template <class Exec, class Offsets, class Chars, class Given>
   Strings(const char* name, const Exec& space, const Offsets& offsets,
           const Chars& chars, bool is_sorted, Check check,
-          query::Strided<const Given> given) {
+          query::Strided<const Given> given, Pages pages = Pages::ordinary)
+      : pages_(pages) {
     using Char = typename Chars::non_const_value_type;
     static_assert(sizeof(Char) == 1 && std::is_trivially_copyable_v<Char>,
                   "kindex: strings consist of bytes");
@@ -442,10 +451,13 @@ class Strings {
   /// \param label prefix of all labels.
   /// \param source `Entry<Bytes, Value> source(i)`, ascending.
   /// \param size how many.
+  /// \param pages where the memory is a host's.
   template <class Exec, class Source>
   static Strings from_source(const std::string& label, const Exec& space,
-                             const Source& source, size_type size) {
+                             const Source& source, size_type size,
+                             Pages pages) {
     Strings strings;
+    strings.pages_ = pages;
     if (size > 0) strings.write(label, space, source, size, true);
     return strings;
   }
@@ -460,6 +472,9 @@ class Strings {
     return offsets_.extent(0) * sizeof(size_type) + chars_.extent(0) +
            values_.extent(0) * sizeof(Value);
   }
+
+  /// Bytes of these for which huge pages were asked, and not refused.
+  size_type huge_page_bytes() const { return huge_text_ + huge_values_; }
 
   /// The strings as kernels see them.
   StringsRef ref() const { return {offsets_.data(), chars_.data(), size()}; }
@@ -488,6 +503,7 @@ class Strings {
         Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
                            label + "::values"),
         size());
+    huge_values_ = use_pages(own);
     Kokkos::parallel_for(
         label + "::take_values",
         Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>(space, 0,
@@ -497,6 +513,12 @@ class Strings {
   }
 
  private:
+  /// Before the first write decides of which size pages are.
+  template <class View>
+  size_type use_pages(const View& view) const {
+    return pages_ == Pages::huge ? use_huge_pages(view) : 0;
+  }
+
   template <class Exec, class Source>
   void write(const std::string& label, const Exec& space, const Source& source,
              size_type size, bool with_values) {
@@ -507,6 +529,7 @@ class Strings {
     };
     offsets_ =
         Kokkos::View<size_type*, MemorySpace>(alloc("offsets"), size + 1);
+    huge_text_ = use_pages(offsets_);
     size_type chars = 0;
     Kokkos::parallel_scan(label + "::place_strings", Range(space, 0, size + 1),
                           PlaceStrings<Source>{source, size, offsets_.data()},
@@ -514,6 +537,8 @@ class Strings {
     chars_ = Kokkos::View<unsigned char*, MemorySpace>(alloc("chars"), chars);
     if (with_values)
       values_ = Kokkos::View<Value*, MemorySpace>(alloc("values"), size);
+    huge_text_ += use_pages(chars_);
+    huge_values_ = use_pages(values_);
     Kokkos::parallel_for(
         label + "::write_strings", Range(space, 0, size),
         WriteStrings<Value, Source>{source, offsets_.data(), chars_.data(),
@@ -569,6 +594,9 @@ class Strings {
   Kokkos::View<size_type*, MemorySpace> offsets_;
   Kokkos::View<unsigned char*, MemorySpace> chars_;
   Kokkos::View<Value*, MemorySpace> values_;
+  Pages pages_ = Pages::ordinary;
+  size_type huge_text_ = 0;    ///< bytes of offsets and chars on huge pages
+  size_type huge_values_ = 0;  ///< the same of values
 };
 
 /// Ascending byte strings as the build of a radix tree sees them.

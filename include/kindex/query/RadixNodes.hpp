@@ -7,7 +7,9 @@
 
 #include <kindex/Bytes.hpp>
 #include <kindex/query/Load.hpp>
+#include <kindex/query/Pinned.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 #ifdef __SSE2__
@@ -408,13 +410,17 @@ struct FixedRadixForm {
 ///
 /// \tparam Form FixedRadixForm, or what has its members. Keys that have ends
 ///   (`has_ends`) have `Bytes::end` or another number outside 0...255 as their
-///   byte there. Where paths cost reads of their own (`leaves_decide`), only
-///   bounds are led by them: whether a key is there, its leaf says.
+///   byte there. Where paths cost reads of their own (`leaves_decide`), they
+///   are passed unread: the leaf says whether they were right, and only if not,
+///   and a bound is wanted, the lookup begins again.
 template <class Form>
 class RadixNodes {
  public:
   using Query = typename Form::Query;
   using Prefix = typename Form::Prefix;
+
+  /// What `search_leaf` returns where the descent was wrong.
+  static constexpr size_type astray = ~size_type{0};
 
   // Members, not an array: one that is indexed at run time would be copied to
   // local memory.
@@ -436,8 +442,8 @@ class RadixNodes {
   /// \param leaves of the index, with at least one entry:
   ///   - `template <bool finds> size_type search_leaf(size_type rank, const
   ///     Key&, int depth) const`: the position among the entries from `rank`
-  ///     on, of which all before are below the key; if one equals it, the first
-  ///     `depth` bytes of all up to that do;
+  ///     on, of which all before are below the key; where leaves decide,
+  ///     `astray` unless the first of them has the key's first `depth` bytes;
   ///   - `void fetch_leaf(size_type rank) const`: has a host fetch what that
   ///     reads; maybe `fetch_first`, what that leads to;
   ///   - `size_type size() const`.
@@ -467,6 +473,9 @@ class RadixNodes {
   }
 
  private:
+  /// Whether descents compare paths.
+  static constexpr bool checks = !Form::leaves_decide;
+
   /// A lookup on its way down.
   template <class Word>
   struct Descent {
@@ -482,9 +491,9 @@ class RadixNodes {
                                    const Leaves& leaves) const {
     if (W == 1 || is_cached) {
       for (int w = 0; w < W; ++w) {
-        Descent<Word> descent = begin<finds, Word>(top, keys[w]);
-        while (descent.step == RadixStep::down) advance<finds>(descent);
-        positions[w] = finish<finds>(descent, keys[w], leaves);
+        Descent<Word> descent = begin<checks, Word>(top, keys[w]);
+        while (descent.step == RadixStep::down) advance<checks>(descent);
+        positions[w] = conclude<finds>(descent, keys[w], leaves);
       }
     } else {
       // In turns: meanwhile, what the others read arrives.
@@ -492,14 +501,14 @@ class RadixNodes {
       int open[W];
       int count = 0;
       for (int w = 0; w < W; ++w) {
-        descents[w] = begin<finds, Word>(top, keys[w]);
+        descents[w] = begin<checks, Word>(top, keys[w]);
         if (fetch(descents[w], leaves)) open[count++] = w;
       }
       while (count > 0) {
         int left = 0;
         for (int i = 0; i < count; ++i) {
           const int w = open[i];
-          advance<finds>(descents[w]);
+          advance<checks>(descents[w]);
           if (fetch(descents[w], leaves)) open[left++] = w;
         }
         count = left;
@@ -510,18 +519,19 @@ class RadixNodes {
             leaves.fetch_first(descents[w].child.rank());
       }
       for (int w = 0; w < W; ++w)
-        positions[w] = finish<finds>(descents[w], keys[w], leaves);
+        positions[w] = conclude<finds>(descents[w], keys[w], leaves);
     }
   }
 
-  template <bool finds, class Word, class Top, class Key>
+  /// \tparam checks whether paths are compared.
+  template <bool checks, class Word, class Top, class Key>
   KOKKOS_FUNCTION Descent<Word> begin(const Top& top, const Key& key) const {
     const auto from = RadixChild<Word>::of(root);
     Descent<Word> at{form.query(key), from, 0,
                      from.is_leaf() ? RadixStep::leaf : RadixStep::down};
     if constexpr (Top::is_pinned) {
       if (top.holds(0, 256)) {
-        if (is_off_path<finds>(at)) {
+        if (is_off_path<checks>(at)) {
           at.step = RadixStep::absent;
           return at;
         }
@@ -538,9 +548,9 @@ class RadixNodes {
 
   /// One step down: one or two reads that depend on each other, of the byte's
   /// place, and of the child.
-  template <bool finds, class Word>
+  template <bool checks, class Word>
   KOKKOS_FUNCTION void advance(Descent<Word>& at) const {
-    if (is_off_path<finds>(at)) {
+    if (is_off_path<checks>(at)) {
       at.step = RadixStep::absent;
       return;
     }
@@ -568,6 +578,31 @@ class RadixNodes {
     else
       prefetch(&node<RadixRanks>(ranks, child).block(byte));
     return true;
+  }
+
+  /// From the end of a descent to the position; by another one, which compares
+  /// paths, if this one has gone astray.
+  template <bool finds, class Word, class Key, class Leaves>
+  KOKKOS_FUNCTION size_type conclude(const Descent<Word>& at, const Key& key,
+                                     const Leaves& leaves) const {
+    if constexpr (checks) {
+      return finish<finds>(at, key, leaves);
+    } else {
+      if (at.step == RadixStep::leaf) {
+        const size_type position = finish<finds>(at, key, leaves);
+        if (position != astray) return position;
+      }
+      if constexpr (finds) {
+        return leaves.size();
+      } else {
+        Descent<Word> again = begin<true, Word>(NothingPinned(), key);
+        while (again.step == RadixStep::down) advance<true>(again);
+        // Paths are right; behind a byte without a child, a leaf of no entries
+        // begins with those of others.
+        again.depth = 0;
+        return finish<finds>(again, key, leaves);
+      }
+    }
   }
 
   /// From the end of the descent to the position.
@@ -598,6 +633,13 @@ class RadixNodes {
   template <class Word>
   KOKKOS_FUNCTION const RadixHead<Prefix, Word>& head(
       RadixChild<Word> child) const {
+    // A host would rather not guess where a switch leads.
+    KOKKOS_IF_ON_HOST(
+        (const void* const arenas[] = {node4, node16, node48, node256, ranks,
+                                       bits};
+         return *reinterpret_cast<const RadixHead<Prefix, Word>*>(
+             static_cast<const std::byte*>(arenas[int(child.kind())]) +
+             child.number() * radix_node_bytes<Prefix, Word>(child.kind()));))
     switch (child.kind()) {
       case RadixKind::node4: return node<RadixNode4>(node4, child).head;
       case RadixKind::node16: return node<RadixNode16>(node16, child).head;
@@ -611,13 +653,13 @@ class RadixNodes {
   /// Whether the key is not below the node, whose place then takes the leaf of
   /// no entries where the key would be; otherwise, `depth` becomes where the
   /// node branches.
-  template <bool finds, class Word>
+  template <bool checks, class Word>
   KOKKOS_FUNCTION bool is_off_path(Descent<Word>& at) const {
     if (!at.child.has_path()) return false;
     const RadixHead<Prefix, Word>& head_of = head(at.child);
     const int from = at.depth;
     at.depth = form.depth(head_of.prefix);
-    if constexpr (finds && Form::leaves_decide) return false;
+    if constexpr (!checks) return false;
     const int side = form.side(at.query, head_of, from, at.depth);
     if (side == 0) return false;
     at.child = RadixChild<Word>::leaf(side < 0 ? head_of.first : head_of.last);
