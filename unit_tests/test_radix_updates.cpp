@@ -469,6 +469,37 @@ void expect_all_passages(const kindex::RadixTreeOptions& options) {
   }
 }
 
+/// A tree into which keys come one at a time, in any order, is the one that is
+/// built of all.
+TYPED_TEST(RadixUpdates, OneByOneMakesTheTreeOfAll) {
+  using Exec = TypeParam;
+  using Key = std::uint32_t;
+  std::mt19937_64 rng(12);
+  std::vector<Key> keys;
+  for (Key i = 0; i < 100; ++i) keys.push_back(i);
+  for (Key i = 0; i < 20; ++i) keys.push_back(0x01020000 + 2 * i);
+  for (Key i = 0; i < 100; ++i) keys.push_back(0x7fff0000 + Key(rng() % 256));
+  for (int i = 0; i < 100; ++i) keys.push_back(static_cast<Key>(rng()));
+  auto shuffled = keys;
+  std::shuffle(shuffled.begin(), shuffled.end(), rng);
+  auto descending = keys;
+  std::sort(descending.rbegin(), descending.rend());
+  const auto at_once = tree_of<Exec>(keys);
+  for (const auto& order : {descending, shuffled}) {
+    auto index = tree_of<Exec>(std::vector<Key>());
+    Model<Key> model;
+    for (std::uint32_t row = 0; row < order.size(); ++row) {
+      index.insert(Exec{}, to_device<Exec>(std::vector<Key>{order[row]}),
+                   to_device<Exec>(std::vector<std::uint32_t>{row}));
+      model.insert({{order[row], row}});
+    }
+    expect_same_answers<Exec>(index, model);
+    EXPECT_EQ(differences_from_growth(index, order, NodeOrder::any), "");
+    EXPECT_EQ(counts_of(index.node_counts()), counts_of(at_once.node_counts()));
+    EXPECT_EQ(index.height(), at_once.height());
+  }
+}
+
 TYPED_TEST(RadixUpdates, NodesPassBetweenAllForms) {
   kindex::RadixTreeOptions narrow, wide;
   narrow.leaf_entries = wide.leaf_entries = 2;
