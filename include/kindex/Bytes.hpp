@@ -108,7 +108,7 @@ KOKKOS_INLINE_FUNCTION std::uint32_t common_bytes(const unsigned char* a,
   bool differs = false;
   // A host's processor loads ahead by itself.
   KOKKOS_IF_ON_DEVICE(
-      (differs = impl::count_words<std::uint64_t, 4>(a, b, most, common);))
+      (differs = impl::count_words<std::uint64_t, 2>(a, b, most, common);))
   if (differs || impl::count_words<std::uint64_t, 1>(a, b, most, common) ||
       impl::count_words<std::uint32_t, 1>(a, b, most, common))
     return common;
