@@ -319,10 +319,27 @@ TYPED_TEST(StringRadixTrees, AreNotLedAstrayByPaths) {
       for (const int by : {-1, 1}) {
         queries.push_back(strings[i]);
         queries.back()[c] = static_cast<char>(queries.back()[c] + by);
+        // Behind all children, or in front of them, of nodes further down.
+        const std::string begin = queries.back().substr(0, c + 1);
+        for (const char byte : {'\xff', '\0'})
+          queries.push_back(begin + std::string(40, byte));
       }
     }
   for (const size_type leaf : {1, 4, 20})
     expect_right_answers<Exec>("paths", strings, queries, leaf);
+  // The leaf of no strings behind all.
+  for (const size_type leaf : {1, 2})
+    expect_right_answers<Exec>(
+        "the end", {"aba", "abb"},
+        {"aa\xff", "Aa\xff", "a\x01\xff", "ab\xff", "ac", "b\xff"}, leaf);
+  auto index = tree_of<Exec>({"aba", "abb"}, 1);
+  const DeviceStrings<Exec> more(Strings{"aa\xff"});
+  index.insert(Exec{}, more.offsets, more.chars,
+               to_device<Exec>(std::vector<std::uint32_t>{2}));
+  const DeviceStrings<Exec> asked(Strings{"aa\xff", "aba", "abb"});
+  const auto found = filled<std::uint32_t, Exec>(3);
+  index.find(Exec{}, asked.queries, found);
+  EXPECT_EQ(to_host(found), (std::vector<std::uint32_t>{2, 0, 1}));
 }
 
 TYPED_TEST(StringRadixTrees, PagesAreReported) {

@@ -77,8 +77,9 @@ Kokkos::View<Bytes*, typename Exec::memory_space> as_bytes(
 ///
 /// Strings that end where a node branches are the first of its entries, in
 /// front of those of its children: no byte marks an end. A node keeps the
-/// number of bytes above it; a path of more than one byte is compared with the
-/// first of the node's strings.
+/// number of bytes above it; a path of more than one byte is passed unread, and
+/// only for bounds of queries that turn out to have left it compared with the
+/// first of the node's strings, by a second descent.
 ///
 /// Queries are Views of Bytes that refer to memory which the instance's
 /// execution space can access; as_bytes makes them of offsets and chars. A
@@ -423,18 +424,22 @@ class StringRadixTree<Value, MemorySpace>::Ref
   }
 
   /// The position of `key` among the strings from `rank` on; all before are
-  /// below it, and those behind the leaf above.
+  /// below it, and those behind the leaf above. Or RadixNodes::astray, if the
+  /// first of them has not the key's first `depth` bytes.
   template <bool finds>
   KOKKOS_FUNCTION size_type search_leaf(size_type rank, const Bytes& key,
                                         int depth) const {
+    constexpr size_type astray =
+        query::RadixNodes<query::StringRadixForm>::astray;
     constexpr int most_scanned = 8;
+    // No string: behind the last byte of a node, or of all.
+    if (rank == size()) return depth > 0 ? astray : rank;
     size_type at = rank;
     for (int i = 0; i < most_scanned; ++i, ++at) {
       if (at == size()) return at;
       const Bytes own = key_at(at);
       const std::uint32_t common = common_bytes(own, key);
-      if (i == 0 && int(common) < depth)
-        return query::RadixNodes<query::StringRadixForm>::astray;
+      if (i == 0 && int(common) < depth) return astray;
       const int difference = own.symbol(common) - key.symbol(common);
       if (difference >= 0) return finds && difference > 0 ? size() : at;
     }

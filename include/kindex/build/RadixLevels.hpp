@@ -1081,7 +1081,10 @@ void RadixLevels<Prefix, MemorySpace>::build(
     if (bytes <= arena.extent(0) && !is_shared) continue;
     const size_type room = std::max(bytes, is_shared ? 0 : 2 * arena.extent(0));
     // Not both at once where what is in the old one is not needed any more.
-    if (places_before[k] == 0) arena = Arena();
+    if (places_before[k] == 0) {
+      arena = Arena();
+      huge_bytes_[k] = 0;
+    }
     resize(space, label + "::" + names[k], k, places_before[k] * of_one, room);
   }
   for (std::size_t l = levels.size(); l-- > 0;) {
