@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -76,8 +77,8 @@ decltype(auto) with_key_type(KeyType type, F&& f) {
     case KeyType::i64: return f.template operator()<std::int64_t>();
     case KeyType::f32: return f.template operator()<float>();
     case KeyType::f64: return f.template operator()<double>();
-    case KeyType::k128:
-    case KeyType::str: break;
+    case KeyType::str: throw std::logic_error("strings are no key type");
+    case KeyType::k128: break;
   }
   return f.template operator()<Key128>();
 }

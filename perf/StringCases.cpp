@@ -74,9 +74,11 @@ bool is_offered(Op op) {
          op == Op::lower_bound;
 }
 
+/// Whether there are any, be it that others named the same set before.
 template <class Exec>
-void add_cases_on(const KeySpec& spec, ValueMode mode, Session& session,
+bool add_cases_on(const KeySpec& spec, ValueMode mode, Session& session,
                   std::vector<Case>& cases) {
+  bool adds = false;
   const Options& options = session.options;
   const auto indexes = registered_string_indexes<Exec>();
   for (const auto& entry : indexes.entries()) {
@@ -84,6 +86,7 @@ void add_cases_on(const KeySpec& spec, ValueMode mode, Session& session,
     const Subject<Bytes, Value, Exec> subject{session, spec, mode, entry};
     for (Op op : options.ops) {
       if (!is_offered(op) || !entry.supports(op, mode)) continue;
+      adds = true;
       add_case(
           one_sector_name(subject),
           [subject](benchmark::State& state) {
@@ -108,6 +111,7 @@ void add_cases_on(const KeySpec& spec, ValueMode mode, Session& session,
           cases);
     }
   }
+  return adds;
 }
 
 }  // namespace
@@ -115,7 +119,7 @@ void add_cases_on(const KeySpec& spec, ValueMode mode, Session& session,
 void add_string_cases(const KeySpec& spec, Session& session,
                       std::vector<Case>& cases) {
   const Options& options = session.options;
-  const std::size_t before = cases.size();
+  bool adds = false;
   for_each_space([&]<class Exec>() {
     const bool is_resident =
         is_host<Exec> ||
@@ -124,9 +128,9 @@ void add_string_cases(const KeySpec& spec, Session& session,
     if (!is_resident || !is_selected(options.spaces, Exec::name())) return;
     for (ValueMode mode : options.values)
       if (mode != ValueMode::u64)
-        add_cases_on<Exec>(spec, mode, session, cases);
+        adds |= add_cases_on<Exec>(spec, mode, session, cases);
   });
-  if (cases.size() > before) return;
+  if (adds) return;
   std::string names;
   for (const std::string& name : string_index_names())
     names += (names.empty() ? "" : ", ") + name;

@@ -423,12 +423,8 @@ TYPED_TEST(RadixTrees, PagesAreReported) {
   };
   expect_answers(ordinary, "ordinary pages");
   expect_answers(huge, "huge pages");
-  const bool on_host =
-      std::is_same_v<typename Exec::memory_space, Kokkos::HostSpace>;
-  if (!on_host || huge.huge_page_bytes() == 0) {
-    EXPECT_EQ(huge.huge_page_bytes(), 0u);
-    return;
-  }
+  EXPECT_EQ(huge.huge_page_bytes() > 0, has_huge_pages<Exec>());
+  if (!has_huge_pages<Exec>()) return;
   // Keys, values and large arenas are several such pages.
   EXPECT_GE(huge.huge_page_bytes(), huge.memory_bytes() / 3);
   // So are what updates take, and what is left when room is given back.

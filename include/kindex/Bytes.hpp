@@ -125,7 +125,9 @@ enum class Edge : std::uint32_t {
 
 /// A byte string in memory that it does not own, ordered byte by byte as
 /// unsigned numbers; a string comes before those that it begins. Any bytes are
-/// legal, zero among them, and so is no byte at all.
+/// legal, zero among them, and so is no byte at all. A GPU that compares
+/// strings may load, and ignores, the bytes in front of one that share its
+/// first aligned word of 8 bytes.
 struct Bytes {
   const unsigned char* data = nullptr;  ///< the first byte
   std::uint32_t size = 0;               ///< how many

@@ -77,12 +77,12 @@ RadixNodeCounts node_counts(const Levels& levels) {
 /// and 48 (set of single entries). A lookup reads, for each level, the 32 bytes
 /// that have its byte's place (two such reads, one after the other, from a
 /// Node16 or Node48, and behind a path), then the keys of a leaf by 32 bytes
-/// from its first on, then the value if it finds one. Of 2^26 random keys of 32
-/// bits, level by level, the tree has a Node256, 256 of them, and 2^16 Node256
-/// of leaves with some four keys each, 23 MB: what depends on memory beyond the
-/// caches is one read of keys, 1.4 sectors on average, and one of the value. Of
-/// 2^26 dense ones, 2^18 sets of single entries, 12.6 MB, answer without the
-/// keys.
+/// (on hosts, first 16) from its first on, then the value if it finds one. Of
+/// 2^26 random keys of 32 bits, level by level, the tree has a Node256, 256 of
+/// them, and 2^16 Node256 of leaves with some four keys each, 23 MB: what
+/// depends on memory beyond the caches is one read of keys, 1.4 sectors on
+/// average, and one of the value. Of 2^26 dense ones, 2^18 sets of single
+/// entries, 12.6 MB, answer without the keys.
 ///
 /// Copies are shallow and counted, like those of Views.
 ///
@@ -125,7 +125,7 @@ class RadixTree
   /// which there are at most as many as a key has bytes.
   ///
   /// \param space, keys as for SortedArray.
-  /// \param options when keys share a leaf.
+  /// \param options when keys share a leaf, and on which pages a host has them.
   /// \throws Error as SortedArray, and for leaves of no entry or more than
   /// 2^16.
   template <class Exec, class Keys>
@@ -340,10 +340,9 @@ class RadixTree
     ref.entries_ = entries_.ref();
     levels_.refer(ref.nodes_);
     const bool keys_are_read = levels_.single_entries() < size();
-    // Of a core of the machines measured, whose second caches have 2 MiB.
     ref.nodes_.is_cached =
         tree_bytes() + (keys_are_read ? size() * entry_bytes : 0) <=
-        size_type{2} << 20;
+        ref.nodes_.cached_bytes;
     ref.keys_stay_ = size() * entry_bytes <= size_type{128} << 20;
     ref.nodes_stay_ = tree_bytes() <= size_type{48} << 20;
     return ref;
@@ -465,8 +464,8 @@ class RadixTree<Key, Value, MemorySpace, Layout>::Ref
  private:
   friend class RadixTree;
 
-  /// That on a host: no line more is read than needed, and where the first
-  /// keys decide, as in most leaves of random keys, no branch depends on how.
+  /// That on a host: the first keys, of up to 16 bytes, are counted without a
+  /// branch, and decide in most leaves of random keys; then one by one.
   template <bool finds>
   KOKKOS_FUNCTION size_type scan_leaf(size_type rank, const Key& key) const {
     constexpr int at_once = std::clamp(16 / entry_bytes, 1, 4);

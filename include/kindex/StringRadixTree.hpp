@@ -78,19 +78,22 @@ Kokkos::View<Bytes*, typename Exec::memory_space> as_bytes(
 /// Strings that end where a node branches are the first of its entries, in
 /// front of those of its children: no byte marks an end. A node keeps the
 /// number of bytes above it; a path of more than one byte is passed unread, and
-/// only for bounds of queries that turn out to have left it compared with the
-/// first of the node's strings, by a second descent.
+/// compared with the first of the node's strings, in a second descent, only for
+/// bounds that may have left it: those that do not end at strings which have
+/// it.
 ///
 /// Queries are Views of Bytes that refer to memory which the instance's
-/// execution space can access; as_bytes makes them of offsets and chars. A
-/// `Prefix<Bytes>` asks for all strings that begin so. `longest_prefix_match`
-/// is the longest string that a query begins with: a lookup, and another one
-/// for each string between that and the query which shares more with it.
+/// execution space can access (see Bytes); as_bytes makes them of offsets and
+/// chars. A `Prefix<Bytes>` asks for all strings that begin so.
+/// `longest_prefix_match` is the longest string that a query begins with: a
+/// bound, and another one for each string between that and the query which
+/// shares more with it.
 ///
 /// Memory beside the chars: 8 bytes per string for the offsets, the values, and
 /// nodes of 32 (Node4), 96, 240, 1040, 352 or 48 bytes: see RadixTree. A lookup
-/// reads a node for each byte that distinguishes the query from others, the
-/// first string of those with longer paths, and up to `leaf_entries` strings.
+/// reads a node for each byte that distinguishes the query from others, and up
+/// to `leaf_entries` strings; a second descent the same, and the first string
+/// of each node behind a path.
 ///
 /// `insert`, `insert_or_assign`, `erase` and `update` change the index by a
 /// batch on the device.
@@ -133,7 +136,8 @@ class StringRadixTree
   ///   `offsets(i + 1)` - 1 of `chars`, at most 2^31 - 1; without an element,
   ///   there are no strings.
   /// \param chars bytes, one behind the other.
-  /// \param options when strings share a leaf.
+  /// \param options when strings share a leaf, and on which pages a host has
+  /// them.
   /// \throws Error naming the position and the value of the first offset below
   ///   its predecessor or beyond `chars`; for more rows than `Value` can
   ///   number; for leaves of no entry or more than 2^16.
@@ -341,8 +345,7 @@ class StringRadixTree
     ref.entries_ = strings_.entries();
     ref.nodes_.form.strings = strings_.ref();
     levels_.refer(ref.nodes_);
-    // Of a core of the machines measured, whose second caches have 2 MiB.
-    ref.nodes_.is_cached = memory_bytes() <= size_type{2} << 20;
+    ref.nodes_.is_cached = memory_bytes() <= ref.nodes_.cached_bytes;
     return ref;
   }
 

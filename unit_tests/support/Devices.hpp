@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <kindex/build/HugePages.hpp>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -29,6 +30,15 @@ struct DeviceName {
     return Exec::name();
   }
 };
+
+/// Whether an index in the memory of `Exec` can be on huge pages here.
+template <class Exec>
+bool has_huge_pages() {
+  const Kokkos::View<std::byte*, typename Exec::memory_space> view(
+      Kokkos::view_alloc(Kokkos::WithoutInitializing, "kindex_test::pages"),
+      std::size_t{8} << 20);
+  return kindex::build::use_pages(kindex::Pages::huge, view) > 0;
+}
 
 /// `n` instances that are neither each other nor the default one. (On OpenMP,
 /// partition_space returns the default instance where nested parallelism is

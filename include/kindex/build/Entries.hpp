@@ -366,10 +366,9 @@ class Entries {
       pairs_ =
           temporary<Entry<Key, Value>>(space, label + "entries", size, scratch);
     }
-    // Before the first write decides of which size pages are.
-    if (wants_huge_pages(form))
-      huge_bytes_ = use_huge_pages(keys_) + use_huge_pages(values_) +
-                    use_huge_pages(pairs_);
+    huge_bytes_ = use_pages(form.pages, keys_) +
+                  use_pages(form.pages, values_) +
+                  use_pages(form.pages, pairs_);
   }
 
   template <class Exec>
@@ -391,11 +390,6 @@ class Entries {
   template <class View>
   static size_type front(const View& view) {
     return view.extent(0) == 0 ? 0 : Order::front;
-  }
-
-  static bool wants_huge_pages(const StorageForm& form) {
-    return std::is_same_v<MemorySpace, Kokkos::HostSpace> &&
-           form.pages == Pages::huge;
   }
 
   template <class Exec, class Keys>
@@ -453,8 +447,10 @@ class Entries {
         is_soa && std::is_same_v<Order, AscendingOrder> &&
         std::is_same_v<Row, Value> &&
         std::is_same_v<typename Exec::memory_space, MemorySpace>;
-    const bool rows_are_values =
-        rows_can_be_values && values.data == nullptr && !wants_huge_pages(form);
+    // Not of what would be on other pages.
+    constexpr bool is_host = std::is_same_v<MemorySpace, Kokkos::HostSpace>;
+    const bool rows_are_values = rows_can_be_values && values.data == nullptr &&
+                                 !(is_host && form.pages == Pages::huge);
     const auto rows =
         sort_rows<Row>(std::string("kindex::") + name, space, keys,
                        scratch_in<typename Exec::memory_space>(scratch));

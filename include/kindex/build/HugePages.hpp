@@ -24,16 +24,17 @@ namespace build {
 /// (Compiled in the library.)
 size_type ask_for_huge_pages(void* first, size_type bytes);
 
-/// The same for the memory of a View; 0 where it is not an ordinary one of the
-/// host.
+/// The same for the memory of a View that has not been written, if `pages` says
+/// so; 0 where it is not an ordinary one of the host.
 template <class View>
-size_type use_huge_pages(const View& view) {
+size_type use_pages(Pages pages, const View& view) {
   if constexpr (std::is_same_v<typename View::memory_space,
                                Kokkos::HostSpace>) {
-    return ask_for_huge_pages(view.data(), view.span() * sizeof(*view.data()));
-  } else {
-    return 0;
+    if (pages == Pages::huge)
+      return ask_for_huge_pages(view.data(),
+                                view.span() * sizeof(*view.data()));
   }
+  return 0;
 }
 
 }  // namespace build

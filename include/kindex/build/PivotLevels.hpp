@@ -121,8 +121,7 @@ class PivotLevels {
                          Kokkos::RangePolicy<Exec>(space, 0, height),
                          WritePivotLevels{shape, levels_.data()});
     pivots_ = Kokkos::View<Key*, MemorySpace>(alloc("pivots"), pivots);
-    // Before the first write decides of which size pages are.
-    if (pages == Pages::huge) huge_bytes_ = use_huge_pages(pivots_);
+    huge_bytes_ = use_pages(pages, pivots_);
     Kokkos::parallel_for(
         label("write_pivots"),
         Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>(space, 0,

@@ -869,8 +869,7 @@ class RadixLevels {
     if (bytes > 0) {
       arena = Arena(
           Kokkos::view_alloc(space, Kokkos::WithoutInitializing, label), bytes);
-      // Before the first write decides of which size pages are.
-      if (pages_ == Pages::huge) huge = use_huge_pages(arena);
+      huge = use_pages(pages_, arena);
     }
     const Kokkos::pair<size_type, size_type> range(0, used);
     if (used > 0)

@@ -207,8 +207,7 @@ class RegularEditor {
         Kokkos::view_alloc(host, Kokkos::WithoutInitializing,
                            std::string("kindex::RegularBPlusTree::") + what),
         nodes * per_node);
-    // Before the first write decides of which size pages are.
-    const size_type huge = pages_ == Pages::huge ? use_huge_pages(larger) : 0;
+    const size_type huge = use_pages(pages_, larger);
     // Versions that are being read keep the smaller one.
     loop.in_shares("copy_nodes", used * per_node, size_type{1} << 16,
                    [&](size_type begin, size_type end) {

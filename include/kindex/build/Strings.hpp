@@ -503,7 +503,7 @@ class Strings {
         Kokkos::view_alloc(space, Kokkos::WithoutInitializing,
                            label + "::values"),
         size());
-    huge_values_ = use_pages(own);
+    huge_values_ = use_pages(pages_, own);
     Kokkos::parallel_for(
         label + "::take_values",
         Kokkos::RangePolicy<Exec, Kokkos::IndexType<size_type>>(space, 0,
@@ -513,12 +513,6 @@ class Strings {
   }
 
  private:
-  /// Before the first write decides of which size pages are.
-  template <class View>
-  size_type use_pages(const View& view) const {
-    return pages_ == Pages::huge ? use_huge_pages(view) : 0;
-  }
-
   template <class Exec, class Source>
   void write(const std::string& label, const Exec& space, const Source& source,
              size_type size, bool with_values) {
@@ -529,7 +523,7 @@ class Strings {
     };
     offsets_ =
         Kokkos::View<size_type*, MemorySpace>(alloc("offsets"), size + 1);
-    huge_text_ = use_pages(offsets_);
+    huge_text_ = use_pages(pages_, offsets_);
     size_type chars = 0;
     Kokkos::parallel_scan(label + "::place_strings", Range(space, 0, size + 1),
                           PlaceStrings<Source>{source, size, offsets_.data()},
@@ -537,8 +531,8 @@ class Strings {
     chars_ = Kokkos::View<unsigned char*, MemorySpace>(alloc("chars"), chars);
     if (with_values)
       values_ = Kokkos::View<Value*, MemorySpace>(alloc("values"), size);
-    huge_text_ += use_pages(chars_);
-    huge_values_ = use_pages(values_);
+    huge_text_ += use_pages(pages_, chars_);
+    huge_values_ = use_pages(pages_, values_);
     Kokkos::parallel_for(
         label + "::write_strings", Range(space, 0, size),
         WriteStrings<Value, Source>{source, offsets_.data(), chars_.data(),

@@ -411,13 +411,18 @@ struct FixedRadixForm {
 /// \tparam Form FixedRadixForm, or what has its members. Keys that have ends
 ///   (`has_ends`) have `Bytes::end` or another number outside 0...255 as their
 ///   byte there. Where paths cost reads of their own (`leaves_decide`), they
-///   are passed unread: the leaf says whether they were right, and only if not,
-///   and a bound is wanted, the lookup begins again.
+///   are passed unread: a leaf shows whether they were right, and only if it
+///   does not, or there is none, and a bound is wanted, the lookup begins
+///   again.
 template <class Form>
 class RadixNodes {
  public:
   using Query = typename Form::Query;
   using Prefix = typename Form::Prefix;
+
+  /// Indexes of no more bytes are searched in a host's caches: the second one
+  /// of a core of the machines measured has as many.
+  static constexpr size_type cached_bytes = size_type{2} << 20;
 
   /// What `search_leaf` returns where the descent was wrong.
   static constexpr size_type astray = ~size_type{0};
@@ -473,8 +478,8 @@ class RadixNodes {
   }
 
  private:
-  /// Whether descents compare paths.
-  static constexpr bool checks = !Form::leaves_decide;
+  /// Whether descents compare paths, but for second ones.
+  static constexpr bool compares_paths = !Form::leaves_decide;
 
   /// A lookup on its way down.
   template <class Word>
@@ -483,6 +488,7 @@ class RadixNodes {
     RadixChild<Word> child;  ///< where it is
     int depth;               ///< the byte that decides next, but for paths
     RadixStep step;          ///< what the last step came to
+    bool skips = false;      ///< whether it passed a path unread
   };
 
   template <bool finds, class Word, class Top, class Key, int W, class Leaves>
@@ -491,8 +497,9 @@ class RadixNodes {
                                    const Leaves& leaves) const {
     if (W == 1 || is_cached) {
       for (int w = 0; w < W; ++w) {
-        Descent<Word> descent = begin<checks, Word>(top, keys[w]);
-        while (descent.step == RadixStep::down) advance<checks>(descent);
+        Descent<Word> descent = begin<compares_paths, Word>(top, keys[w]);
+        while (descent.step == RadixStep::down)
+          advance<compares_paths>(descent);
         positions[w] = conclude<finds>(descent, keys[w], leaves);
       }
     } else {
@@ -501,14 +508,14 @@ class RadixNodes {
       int open[W];
       int count = 0;
       for (int w = 0; w < W; ++w) {
-        descents[w] = begin<checks, Word>(top, keys[w]);
+        descents[w] = begin<compares_paths, Word>(top, keys[w]);
         if (fetch(descents[w], leaves)) open[count++] = w;
       }
       while (count > 0) {
         int left = 0;
         for (int i = 0; i < count; ++i) {
           const int w = open[i];
-          advance<checks>(descents[w]);
+          advance<compares_paths>(descents[w]);
           if (fetch(descents[w], leaves)) open[left++] = w;
         }
         count = left;
@@ -528,7 +535,7 @@ class RadixNodes {
   KOKKOS_FUNCTION Descent<Word> begin(const Top& top, const Key& key) const {
     const auto from = RadixChild<Word>::of(root);
     Descent<Word> at{form.query(key), from, 0,
-                     from.is_leaf() ? RadixStep::leaf : RadixStep::down};
+                     from.is_leaf() ? RadixStep::leaf : RadixStep::down, false};
     if constexpr (Top::is_pinned) {
       if (top.holds(0, 256)) {
         if (is_off_path<checks>(at)) {
@@ -580,27 +587,29 @@ class RadixNodes {
     return true;
   }
 
-  /// From the end of a descent to the position; by another one, which compares
-  /// paths, if this one has gone astray.
+  /// From the end of a descent to the position. If it passed paths unread and
+  /// does not end at entries that show them to be right, another one compares
+  /// them.
   template <bool finds, class Word, class Key, class Leaves>
   KOKKOS_FUNCTION size_type conclude(const Descent<Word>& at, const Key& key,
                                      const Leaves& leaves) const {
-    if constexpr (checks) {
+    if constexpr (compares_paths) {
       return finish<finds>(at, key, leaves);
     } else {
-      if (at.step == RadixStep::leaf) {
+      if ((finds || at.skips) && at.step == RadixStep::leaf) {
         const size_type position = finish<finds>(at, key, leaves);
         if (position != astray) return position;
       }
       if constexpr (finds) {
         return leaves.size();
       } else {
-        Descent<Word> again = begin<true, Word>(NothingPinned(), key);
-        while (again.step == RadixStep::down) advance<true>(again);
-        // Paths are right; behind a byte without a child, a leaf of no entries
-        // begins with those of others.
-        again.depth = 0;
-        return finish<finds>(again, key, leaves);
+        Descent<Word> right =
+            at.skips ? begin<true, Word>(NothingPinned(), key) : at;
+        while (right.step == RadixStep::down) advance<true>(right);
+        // Behind a byte without a child, a leaf of no entries begins with those
+        // of others, which show nothing.
+        right.depth = 0;
+        return finish<finds>(right, key, leaves);
       }
     }
   }
@@ -659,7 +668,10 @@ class RadixNodes {
     const RadixHead<Prefix, Word>& head_of = head(at.child);
     const int from = at.depth;
     at.depth = form.depth(head_of.prefix);
-    if constexpr (!checks) return false;
+    if (!checks) {
+      at.skips = true;
+      return false;
+    }
     const int side = form.side(at.query, head_of, from, at.depth);
     if (side == 0) return false;
     at.child = RadixChild<Word>::leaf(side < 0 ? head_of.first : head_of.last);
