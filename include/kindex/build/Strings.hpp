@@ -50,7 +50,7 @@ struct FindOffsetOffence {
 
   KOKKOS_FUNCTION void operator()(size_type i, size_type& first) const {
     const auto offset = static_cast<size_type>(offsets(i));
-    constexpr size_type most = std::numeric_limits<std::int32_t>::max();
+    constexpr size_type most = (size_type{1} << 31) - 1;
     const bool offends =
         offset > chars ||
         (i > 0 && (offset < static_cast<size_type>(offsets(i - 1)) ||
